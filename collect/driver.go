@@ -1,0 +1,67 @@
+package collect
+
+import (
+	"context"
+	"time"
+)
+
+// Driver reads one source's sessions. It wakes no agent and changes no file.
+// Start comes before every other call and Stop after the last one.
+type Driver interface {
+	// Source describes the source; capabilities may grow while a live driver learns them.
+	Source() Descriptor
+	Start(ctx context.Context) error
+	Stop() error
+	// ListSessions returns the page of the inventory at cursor, "" for the first.
+	// An inventory that cannot be trusted to be whole is an error, never a short page.
+	ListSessions(ctx context.Context, cursor string) (Page, error)
+	// ReadSession opens one session's history. With a resume whose position still
+	// holds, the snapshot starts there (see Snapshot.At); otherwise at the beginning.
+	ReadSession(ctx context.Context, nativeSessionID string, from *Resume) (Snapshot, error)
+	// Summarize reads one session's summary without its history.
+	Summarize(ctx context.Context, nativeSessionID string) (Summary, error)
+}
+
+// Env is what a driver may know of the process it runs in.
+type Env struct {
+	Now    time.Time // the pass's one reading of the clock
+	Home   string    // "" when there is none
+	Getenv func(string) string
+}
+
+// SourceConfig describes one logical source, as the configuration names it.
+type SourceConfig struct {
+	ID                    string
+	Driver                string // claude-agent-sdk, codex-app-server, acp, …
+	Enabled               bool
+	Command               []string
+	Cwd                   string
+	Env                   map[string]string
+	ConfigDir             string // Claude's configuration folder
+	CodexBin              string
+	CodexHome             string
+	CodexTransport        string
+	CodexSocket           string
+	AllowDangerFullAccess bool
+	Roots                 []string // folders to read instead of the driver's standard one
+	Symlinks              string   // follow or skip ("" is skip): roots and folders that are links
+}
+
+// Descriptor names a source and what its driver can do.
+type Descriptor struct {
+	ID           string // trimmed and lower-cased
+	Driver       string
+	Version      string // provider version, "" when unknown
+	Capabilities Capabilities
+}
+
+// Capabilities are the operations a source offers, as published in its index row.
+type Capabilities struct {
+	Inventory    bool
+	Read         bool
+	Prompt       bool
+	Cancel       bool
+	Rename       bool
+	StartSession bool
+	Modes        []string
+}

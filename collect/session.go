@@ -1,0 +1,151 @@
+// Package collect gets sessions from the agents' own stores, and operates on
+// them at the provider's boundary. It knows nothing of chunks, stores or receipts.
+package collect
+
+import (
+	"agentsync/collect/value"
+)
+
+// Page is one page of a source's inventory.
+type Page struct {
+	Sessions   []Listing
+	NextCursor string // "" ends the inventory
+	// Problems are parts of the source that could not be listed. Any of them makes
+	// the inventory incomplete.
+	Problems []Problem
+	// Notes are things seen and deliberately left out, such as a link that is not followed.
+	Notes []Problem
+	// Absent reports that the source has no folder at all: nothing was listed because
+	// nothing is there. Absence alone never marks a session deleted.
+	Absent bool
+}
+
+// Listing is one session as the inventory sees it, without opening its history.
+type Listing struct {
+	NativeSessionID string
+	Parent          string   // native id of the session it belongs to, "" for none
+	Stamp           Stamp    // zero when the source has no files to stamp
+	Summary         *Summary // set where the inventory gives it for free, else nil
+}
+
+// Stamp is what a file system tells of a session without opening it. Equal stamps
+// are a claim that nothing changed, not a proof.
+type Stamp struct {
+	Device, Inode uint64
+	Size          int64  // bytes
+	ModTime       int64  // nanoseconds since 1970 UTC
+	Side          uint64 // digest of the stamps of side files that its summary is read from
+}
+
+// Summary is a session's normalized metadata. Pointers are nil where the provider
+// does not say.
+type Summary struct {
+	NativeSessionID string
+	Title           *string
+	Cwd             *string
+	CreatedAt       *string // YYYY-MM-DDTHH:MM:SS.mmmZ
+	UpdatedAt       *string
+	Archived        *bool
+	Active          *bool
+	StartedAs       string      // native id a caller chose for a desktop start, "" for none
+	Parent          string      // native id of the session it belongs to, "" for none
+	Hidden          bool        // the provider's own lists leave it out
+	Raw             value.Value // the provider's summary, a record
+}
+
+// Snapshot is one session's history, read as it is consumed: one event at a time,
+// in the provider's order, never ahead.
+type Snapshot interface {
+	// At is where the event that Next will return stands: at first the zero Position
+	// or, when the resume was accepted, the resume's. It is cheap.
+	At() Position
+	// Next captures the next event on the tape; io.EOF ends the history.
+	Next(tape *value.Tape) (Event, error)
+	// Finish is called once after io.EOF and says what was read. A *ChangedError
+	// says that the session changed underneath, and nothing read may be used.
+	Finish() (Trailer, error)
+	Close() error
+}
+
+// Event is one native record.
+type Event struct {
+	Captured value.Captured
+	// Raw is the record's own bytes, line end included, good until the next call.
+	// The raws of all events, in order, are the session file byte for byte.
+	Raw     []byte
+	Text    *FileText // set for a piece of a side file, whose content Raw is
+	Offset  int64     // of Raw in the file
+	Message *Message  // the normalized message this event is, nil for none
+	Damage  Damage
+}
+
+// FileText names the side file that an event's Raw is a piece of.
+type FileText struct {
+	Path string // relative to the session's own folder, with slashes
+	Mode uint32 // permission bits
+}
+
+// Damage says in which way a record's bytes are not one plain JSON line.
+type Damage uint8
+
+// Kinds of damage. Only the last two lose a record.
+const (
+	Sound    Damage = iota
+	Glued           // shares its line with another record
+	NulFill         // a run of NUL bytes
+	Blank           // a line of blanks
+	Unparsed        // bytes that are no JSON value
+	TornTail        // an unfinished last line that nobody completed
+)
+
+// Message is the provider-neutral view of one event.
+type Message struct {
+	ID        string
+	ParentID  string // "" for none
+	Role      string // user, assistant, system, tool, unknown
+	Kind      string // the provider's own name
+	CreatedAt string // as normalized, "" when unknown
+	Preview   string // at most 500 UTF-16 units, WTF-8
+	RawIndex  int    // index of the native event in the whole session
+}
+
+// Position is a place between two events of a session.
+type Position struct {
+	Offset int64  // bytes of the file before it
+	Event  int    // events before it
+	Line   int    // lines before it
+	State  string // what the driver must remember to go on, opaque to others
+}
+
+// Resume claims that a session file only grew: everything before At stands as it
+// was read. A driver checks the claim before using it.
+type Resume struct {
+	Stamp Stamp
+	Head  uint64 // fingerprint of the file's first bytes, as read then
+	Tail  uint64 // fingerprint of its last bytes, as read then
+	At    Position
+}
+
+// Trailer says what a finished snapshot was.
+type Trailer struct {
+	Summary  Summary
+	Complete bool           // the history is safe to take for the whole session
+	Revision string         // provider token, "" for none
+	Resume   Resume         // of the file as read; At is its end
+	Problems []Problem      // damage and other findings, located
+	Damaged  map[Damage]int // events by damage
+}
+
+// Problem is one thing that could not be read, or was left out, and where.
+type Problem struct {
+	Code    string // stable, for programs: unreadable, changed-while-read, unparsed, …
+	Message string // for people; no transcript text
+	Session string // native session id, "" when it concerns the source
+	Path    string // file or folder, "" for none
+	Line    int    // 1-based, 0 for none
+}
+
+// ChangedError reports a session that was rewritten while it was read.
+type ChangedError struct{ Path string }
+
+func (e *ChangedError) Error() string { return "changed while it was read: " + e.Path }

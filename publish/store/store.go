@@ -1,0 +1,60 @@
+// Package store is the contract between what is published and where it lies: a
+// folder or a bucket, with the same names and the same bytes in both. One
+// primitive carries all safety: a name is created only if it does not exist.
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Store keeps named, immutable content. Names are slash-separated, relative, and
+// checked by Name before they reach a store.
+type Store interface {
+	// Get appends length bytes of the content from offset on to dst; a negative
+	// length means to its end. Fewer bytes than asked for are io.ErrUnexpectedEOF,
+	// an absent name ErrNotFound.
+	Get(ctx context.Context, name string, offset, length int64, dst []byte) ([]byte, error)
+	// Stat returns the size in bytes; ErrNotFound when absent.
+	Stat(ctx context.Context, name string) (int64, error)
+	// Stage opens room for content whose name is not known yet.
+	Stage(ctx context.Context) (Staged, error)
+	// List calls each for every name below prefix (a folder name ending in a slash, or
+	// ""), in any order, until it returns an error. An absent folder lists nothing;
+	// an unreadable one is an error.
+	List(ctx context.Context, prefix string, each func(Entry) error) error
+	// Delete removes a name; an absent one is no error.
+	Delete(ctx context.Context, name string) error
+	// Hint overwrites a small content that nobody trusts. It is not durable.
+	Hint(ctx context.Context, name string, content []byte) error
+	// Location is the store's URL, without credentials.
+	Location() string
+}
+
+// Staged is content on its way to a name.
+type Staged interface {
+	Write(p []byte) (int, error)
+	// ReadAt reads back what was written.
+	ReadAt(p []byte, offset int64) (int, error)
+	// Commit makes the content durable under name, once: ErrExists when the name is
+	// taken, and then nothing has changed. Staged is closed either way.
+	Commit(ctx context.Context, name string) error
+	// Discard forgets the content. After Commit it does nothing.
+	Discard() error
+}
+
+// Entry is one listed name.
+type Entry struct {
+	Name     string
+	Size     int64     // bytes
+	Modified time.Time // as the store tells it; good for grace periods, never for order
+}
+
+// What a caller asks of a failure.
+var (
+	ErrNotFound = errors.New("not found in the store")
+	ErrExists   = errors.New("name already taken in the store")
+	ErrFull     = errors.New("no space left in the store")
+	ErrReadOnly = errors.New("store cannot be written")
+)
