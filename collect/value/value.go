@@ -84,7 +84,7 @@ func (e *SyntaxError) Error() string { return e.Reason }
 
 // Value is one immutable node on a tape. The zero Value has kind Invalid.
 type Value struct {
-	t *tape
+	t *Tape
 	n uint32
 }
 
