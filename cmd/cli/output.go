@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// output is the one way to the person or program that reads a pass. Results go to
+// standard output, diagnostics and progress to standard error.
+type output struct {
+	results  *resultWriter
+	errors   io.Writer
+	asJSON   bool
+	quiet    bool
+	width    int
+	progress *meter // the line that must be cleared before another is printed
+	failures int    // items reported by problem
+}
+
+// errorObject is the JSON form of a failure.
+type errorObject struct {
+	Type      string `json:"message_type"`
+	Code      string `json:"code"`
+	Message   string `json:"message"`
+	Hint      string `json:"hint"`
+	Retryable bool   `json:"retryable"`
+	Source    string `json:"source,omitempty"`
+	Session   string `json:"session,omitempty"`
+	Path      string `json:"path,omitempty"`
+}
+
+// object writes one JSON line. v is a struct whose first field is its message_type.
+func (o *output) object(v any) error {
+	var line bytes.Buffer
+	encoder := json.NewEncoder(&line)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return fmt.Errorf("encode a result: %w", err)
+	}
+	_, err := o.results.Write(escapeControls(line.Bytes()))
+	return err
+}
+
+// escapeControls escapes DEL and the C1 control characters of an encoded JSON text,
+// which JSON allows raw and terminals obey.
+func escapeControls(line []byte) []byte {
+	if !bytes.ContainsAny(line, "\u007f") && !bytes.Contains(line, []byte{0xc2}) {
+		return line
+	}
+	var b bytes.Buffer
+	for _, r := range string(line) {
+		if r >= 0x7f && r < 0xa0 {
+			fmt.Fprintf(&b, `\u%04x`, r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.Bytes()
+}
+
+// line writes one line of results for people, cut to nothing: what it says must fit.
+func (o *output) line(format string, args ...any) error {
+	o.progress.hide()
+	_, err := fmt.Fprintln(o.results, printable(fmt.Sprintf(format, args...)))
+	return err
+}
+
+// table writes a table for people.
+func (o *output) table(t *table) error {
+	for _, line := range t.lines(o.width) {
+		if err := o.line("%s", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// note writes what people may like to know, unless they asked for quiet or JSON.
+func (o *output) note(format string, args ...any) error {
+	if o.quiet || o.asJSON {
+		return nil
+	}
+	return o.line(format, args...)
+}
+
+// diagnose writes one line to standard error; the results so far come first.
+func (o *output) diagnose(kind, text string) {
+	_ = o.results.Flush()
+	o.progress.hide()
+	fmt.Fprintf(o.errors, "agentsync: %s: %s\n", kind, strings.ReplaceAll(printable(text), "\n", " "))
+}
+
+// warn tells of something that the pass can live with.
+func (o *output) warn(format string, args ...any) {
+	if !o.quiet {
+		o.diagnose("warning", fmt.Sprintf(format, args...))
+	}
+}
+
+// problem reports one item that is missing from the pass and makes it partial.
+func (o *output) problem(f *failure) {
+	o.failures++
+	o.report(f)
+}
+
+// partial is errPartial when a problem was reported, else nil.
+func (o *output) partial() error {
+	if o.failures > 0 {
+		return errPartial
+	}
+	return nil
+}
+
+// report prints a failure: a line, a hint, and in JSON mode an object.
+func (o *output) report(f *failure) {
+	if o.asJSON {
+		code := f.code
+		if code == "" {
+			code = f.exit.word()
+		}
+		// A result that cannot be written is noticed when the output is closed.
+		_ = o.object(errorObject{"error", code, f.Error(), f.hint, f.retryable, f.source, f.session, f.path})
+	}
+	o.diagnose("error", f.Error())
+	if f.hint != "" {
+		o.diagnose("hint", f.hint)
+	}
+}
+
+// end reports how a run ended, writes out what is buffered, and returns the exit code.
+func (o *output) end(ctx context.Context, err error) exitCode {
+	code := exitDone
+	switch {
+	case err == nil, errors.Is(err, errOutputClosed):
+	case errors.Is(err, errPartial) && context.Cause(ctx) == nil:
+		code = exitPartial
+	default:
+		f := classify(ctx, err)
+		code = f.exit
+		o.report(f)
+	}
+	o.progress.hide()
+	if err := o.results.Flush(); err != nil && !errors.Is(err, errOutputClosed) {
+		fmt.Fprintf(o.errors, "agentsync: error: write the results: %v\n", err)
+		if code == exitDone {
+			code = exitFailed
+		}
+	}
+	return code
+}

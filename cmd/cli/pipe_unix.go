@@ -1,0 +1,17 @@
+//go:build unix
+
+package cli
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// surviveBrokenPipe makes a write to a closed pipe an error instead of the end of
+// the process: a publish whose output is piped into head still finishes.
+func surviveBrokenPipe() func() {
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE)
+	return func() { signal.Stop(broken) }
+}
