@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	urfave "github.com/urfave/cli/v2"
-	"github.com/xrash/smetrics"
 )
 
 // words is a command line after sorting: the library sees global flags, then the
@@ -272,7 +271,7 @@ func typedPath(app *urfave.App, path []*urfave.Command) string {
 func nearest(word string, offered []string) string {
 	best, bestCost := "", 1+len(word)/3
 	for _, name := range offered {
-		cost := smetrics.WagnerFischer(strings.ToLower(word), name, 1, 1, 1)
+		cost := slips(strings.ToLower(word), name)
 		if len(word) > 1 && strings.HasPrefix(name, word) {
 			cost = 1
 		}
@@ -281,4 +280,26 @@ func nearest(word string, offered []string) string {
 		}
 	}
 	return best
+}
+
+// slips counts the characters that must be typed, dropped or changed to turn one
+// word into another.
+func slips(from, to string) int {
+	row := make([]int, len(to)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(from) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(to) {
+			changed := diagonal
+			if from[i] != to[j] {
+				changed++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(changed, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(to)]
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/cpuguy83/go-md2man/v2/md2man"
 	urfave "github.com/urfave/cli/v2"
 )
 
@@ -20,25 +19,40 @@ func (v *invocation) docsVerb() *urfave.Command {
 		ArgsUsage: strings.Join(manuals, "|"),
 		UsageText: "agentsync docs man > agentsync.1",
 		Action: action(1, 1, func(_ context.Context, c *urfave.Context) error {
-			text := manual(v.app)
-			switch form := c.Args().First(); form {
-			case "markdown":
-			case "man":
-				text = string(md2man.Render([]byte("% agentsync 1\n\n" + text)))
-			default:
-				return usageError("choose one: "+joined(manuals), "no manual of form %q", form)
+			text, err := manual(v.app, c.Args().First())
+			if err != nil {
+				return err
 			}
-			_, err := v.out.results.Write([]byte(text))
+			_, err = v.out.results.Write([]byte(text))
 			return err
 		}),
 	}
 }
 
-// manual renders the whole program as Markdown.
-func manual(app *urfave.App) string {
+// manual renders the whole program as a man page or as Markdown. The library writes
+// the frame, which ends with the line of usage; what it says of verbs and flags is
+// too little, so that is ours.
+func manual(app *urfave.App, form string) (string, error) {
+	page := &urfave.App{
+		Name:        app.Name,
+		Usage:       app.Usage,
+		UsageText:   app.Name + " VERB [flags] [arguments]",
+		Description: manualText(app),
+		Compiled:    app.Compiled,
+	}
+	switch form {
+	case "man":
+		return page.ToManWithSection(1)
+	case "markdown":
+		return page.ToMarkdown()
+	}
+	return "", usageError("choose one: "+joined(manuals), "no manual of form %q", form)
+}
+
+// manualText is the manual from the description on, as Markdown.
+func manualText(app *urfave.App) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# NAME\n\n%s - %s\n\n# SYNOPSIS\n\n**%s** VERB [flags] [arguments]\n\n", app.Name, app.Usage, app.Name)
-	b.WriteString("# DESCRIPTION\n\n" + manualDescription + "\n# FLAGS OF EVERY VERB\n\n")
+	b.WriteString(manualDescription + "\n# FLAGS OF EVERY VERB\n\n")
 	manualFlags(&b, app.Flags)
 	b.WriteString("# VERBS\n\n")
 	for _, command := range app.Commands {
@@ -46,17 +60,22 @@ func manual(app *urfave.App) string {
 	}
 	b.WriteString("# EXIT CODES\n\n")
 	for _, row := range exitTable {
-		fmt.Fprintf(&b, "**%d**\n: %s\n\n", row.code, row.meaning)
+		manualEntry(&b, row.code.String(), row.meaning)
 	}
 	b.WriteString("# ENVIRONMENT\n\n")
 	for _, variable := range variables {
-		fmt.Fprintf(&b, "**%s**\n: %s\n\n", variable.name, variable.meaning)
+		manualEntry(&b, variable.name, variable.meaning)
 	}
 	b.WriteString("# FILES\n\n")
 	for _, file := range manualFiles {
-		fmt.Fprintf(&b, "**%s**\n: %s\n\n", file.name, file.meaning)
+		manualEntry(&b, file.name, file.meaning)
 	}
-	return strings.TrimRight(b.String(), "\n") + "\n"
+	b.WriteString("# HELP\n\nEach verb explains itself: agentsync VERB --help.\n")
+	return b.String()
+}
+
+func manualEntry(b *strings.Builder, name, meaning string) {
+	fmt.Fprintf(b, "**%s**\n: %s\n\n", name, meaning)
 }
 
 func manualVerb(b *strings.Builder, path []*urfave.Command, app *urfave.App) {
@@ -81,7 +100,7 @@ func manualVerb(b *strings.Builder, path []*urfave.Command, app *urfave.App) {
 func manualFlags(b *strings.Builder, flags []urfave.Flag) {
 	for _, flag := range flags {
 		term, meaning := flagTerm(flag)
-		fmt.Fprintf(b, "**%s**\n: %s\n\n", term, meaning)
+		manualEntry(b, term, meaning)
 	}
 }
 

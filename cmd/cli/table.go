@@ -5,8 +5,9 @@ import (
 )
 
 const (
-	columnGap   = 2 // blanks between two columns
-	minFlexible = 8 // columns that a flexible column keeps, however narrow the terminal
+	columnGap   = 2   // blanks between two columns
+	minFlexible = 8   // columns that a flexible column keeps, however narrow the terminal
+	maxFlexible = 400 // columns that it takes at most, however wide
 )
 
 // column is one column of a people's table.
@@ -30,6 +31,9 @@ func (t *table) row(cells ...string) {
 	for i := range row {
 		if i < len(cells) {
 			row[i] = clean(cells[i])
+		}
+		if t.columns[i].flexible {
+			row[i] = cut(row[i], maxFlexible)
 		}
 	}
 	t.rows = append(t.rows, row)

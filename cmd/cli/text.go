@@ -68,7 +68,14 @@ func printable(s string) string {
 }
 
 // textWidth is the number of terminal columns that s takes.
-func textWidth(s string) int { return uniseg.StringWidth(s) }
+func textWidth(s string) int {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] >= 0x7f {
+			return uniseg.StringWidth(s)
+		}
+	}
+	return len(s)
+}
 
 // cut shortens s to at most width columns, whole characters only, with an
 // ellipsis where something was left out.

@@ -100,7 +100,7 @@ func BenchmarkTable(b *testing.B) {
 		list.row("claude:0123456789", "a title of usual length, about sixty columns or so, or more", "/home/dev/src/app")
 	}
 	b.ReportAllocs()
-	b.SetBytes(10_000)
+	b.SetBytes(int64(len(strings.Join(list.lines(defaultWidth), ""))))
 	for b.Loop() {
 		list.lines(80)
 	}
