@@ -30,6 +30,9 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer surviveBrokenPipe()()
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
+	if testOnlyStarted != nil {
+		testOnlyStarted(ctx)
+	}
 	return int(run(ctx, processEnv(stdin, stdout, stderr), args))
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -29,8 +30,11 @@ type Env struct {
 	Width                                         int
 }
 
-// testOnlyNow replaces the clock in script tests.
-var testOnlyNow func() time.Time
+// Hooks of script tests: a clock, and a look at the context of a run.
+var (
+	testOnlyNow     func() time.Time
+	testOnlyStarted func(context.Context)
+)
 
 // processEnv reads the process's own surroundings, once.
 func processEnv(stdin io.Reader, stdout, stderr io.Writer) Env {
