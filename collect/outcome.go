@@ -1,0 +1,122 @@
+package collect
+
+import (
+	"context"
+	"fmt"
+
+	"agentsync/collect/value"
+)
+
+// Operator changes sessions through their provider. It is apart from Driver so that
+// what only reads need not know of it. An error says that the call itself failed; what
+// the provider answered, an unknown result included, is an Outcome.
+type Operator interface {
+	// Prompt sends text to a session and waits for the end of its turn.
+	Prompt(ctx context.Context, nativeSessionID string, in PromptInput, m Milestones) (Outcome, error)
+	// StartSession begins a session under an id that the caller chose.
+	StartSession(ctx context.Context, nativeSessionID string, in StartInput, m Milestones) (Outcome, error)
+	// Cancel interrupts the turn that this operator runs in a session.
+	Cancel(ctx context.Context, nativeSessionID string) (Outcome, error)
+	Rename(ctx context.Context, nativeSessionID, title string) (Outcome, error)
+	SetMode(ctx context.Context, nativeSessionID, mode string) (Outcome, error)
+	SetConfigOption(ctx context.Context, nativeSessionID, key string, v value.Value) (Outcome, error)
+}
+
+// PromptInput is what a prompt says.
+type PromptInput struct {
+	Text  string
+	Force bool // passed through; a driver may ignore it
+}
+
+// StartInput is what a new session begins with. Cwd, Title and Mode are "" when the
+// driver is to choose.
+type StartInput struct {
+	PromptInput
+	Cwd   string
+	Title string
+	Mode  string
+}
+
+// Milestones tells whoever gave an operation how far it came. The operator calls each
+// method at most once, and none after the operation returned.
+type Milestones interface {
+	// CancelReady says that Cancel can reach the operation from now on.
+	CancelReady()
+	// SessionActive says that the provider is at work. It returns when the session's
+	// state has been looked at; until then the operator keeps that state observable.
+	SessionActive(ctx context.Context) error
+}
+
+// Status is how an operation ended.
+type Status string
+
+// The statuses of an outcome. Unknown means that nobody can prove whether the provider
+// did it: it is never to be repeated by itself.
+const (
+	Succeeded         Status = "succeeded"
+	Failed            Status = "failed"
+	Unsupported       Status = "unsupported"
+	NeedsConfirmation Status = "needs-confirmation"
+	Unknown           Status = "unknown"
+)
+
+// Outcome is what a provider made of an operation.
+type Outcome struct {
+	Status              Status
+	ProviderOperationID string            // turn or operation id, "" when there is none
+	Result              value.Value       // a record of the provider's details; the zero Value for none
+	Problem             *OperationProblem // nil when it succeeded
+	Untouched           bool              // no session was changed, so none needs to be read again
+}
+
+// OperationProblem says why an operation did not succeed. It is part of a receipt and
+// quotes no conversation.
+type OperationProblem struct {
+	Code      string // stable, for programs
+	Message   string // for people
+	Retryable bool   // the same operation may succeed later
+}
+
+func (p *OperationProblem) Error() string { return fmt.Sprintf("%s (%s)", p.Message, p.Code) }
+
+// NotSupported is the outcome of an operation that a driver does not have.
+func NotSupported(operation string) Outcome {
+	return Outcome{Status: Unsupported, Untouched: true, Problem: &OperationProblem{
+		Code: "unsupported", Message: "this source cannot " + operation}}
+}
+
+// NoOperations is an Operator of which every operation is unsupported. A driver embeds
+// it and replaces what it has.
+type NoOperations struct{}
+
+var _ Operator = NoOperations{}
+
+// Prompt is unsupported.
+func (NoOperations) Prompt(context.Context, string, PromptInput, Milestones) (Outcome, error) {
+	return NotSupported("send a prompt"), nil
+}
+
+// StartSession is unsupported.
+func (NoOperations) StartSession(context.Context, string, StartInput, Milestones) (Outcome, error) {
+	return NotSupported("start a session"), nil
+}
+
+// Cancel is unsupported.
+func (NoOperations) Cancel(context.Context, string) (Outcome, error) {
+	return NotSupported("cancel a turn"), nil
+}
+
+// Rename is unsupported.
+func (NoOperations) Rename(context.Context, string, string) (Outcome, error) {
+	return NotSupported("rename a session"), nil
+}
+
+// SetMode is unsupported.
+func (NoOperations) SetMode(context.Context, string, string) (Outcome, error) {
+	return NotSupported("set a mode"), nil
+}
+
+// SetConfigOption is unsupported.
+func (NoOperations) SetConfigOption(context.Context, string, string, value.Value) (Outcome, error) {
+	return NotSupported("set an option"), nil
+}
