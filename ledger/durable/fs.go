@@ -70,6 +70,18 @@ func ReadFile(fsys FS, path string, limit int64) ([]byte, error) {
 	return content[:n], nil
 }
 
+// SyncParents syncs every folder above path that the process may read. MakeDirs leaves
+// alone what exists, but its maker may have died before its own sync: call SyncParents
+// once, before the first content that must last goes into a new folder.
+func SyncParents(fsys FS, path string) error {
+	for parent := filepath.Dir(path); parent != path; path, parent = parent, filepath.Dir(parent) {
+		if err := fsys.SyncDir(parent); err != nil && !IsReadOnly(err) {
+			return fmt.Errorf("sync the folders above %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
 // MakeDirs makes a folder and its missing parents, each durable in its own parent.
 // A folder that exists is left as it is.
 func MakeDirs(fsys FS, path string, mode fs.FileMode) error {

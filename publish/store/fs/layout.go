@@ -46,19 +46,11 @@ func (s *Store) makeLayout() error {
 			return err
 		}
 	}
-	if err := s.syncRoot(); err != nil {
+	if err := durable.SyncParents(s.disk, filepath.Join(s.root, stagingFolder)); err != nil {
 		return err
 	}
 	if err := s.makeFolder(stagingFolder); err != nil {
 		return err
-	}
-	return s.disk.SyncDir(s.root)
-}
-
-// syncRoot makes the store's own name durable, and what lies directly in it.
-func (s *Store) syncRoot() error {
-	if err := s.disk.SyncDir(filepath.Dir(s.root)); err != nil && !durable.IsReadOnly(err) {
-		return err // a parent we may not read was there before us
 	}
 	return s.disk.SyncDir(s.root)
 }
