@@ -163,3 +163,11 @@ func (v Value) members() iter.Seq2[[]byte, Value] {
 		}
 	}
 }
+
+// Bits is a Number's IEEE form, 0 for other kinds.
+func (v Value) Bits() uint64 {
+	if v.kind() != Number {
+		return 0
+	}
+	return v.node().bits
+}

@@ -151,10 +151,13 @@ func (b *Builder) octets(k Kind, p []byte) node {
 // surrogate halves that meet become one character.
 func (b *Builder) String(s string) *Builder { return b.lay(b.wtf8(String, s)) }
 
+// oneNaN is the form in which all NaNs are one value.
+const oneNaN = 0x7FF8 << 48
+
 // Number adds a double.
 func (b *Builder) Number(f float64) *Builder {
 	if f != f {
-		f = math.NaN() // all NaNs are one value
+		f = math.Float64frombits(oneNaN)
 	}
 	return b.lay(node{kind: Number, bits: math.Float64bits(f)})
 }

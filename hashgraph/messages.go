@@ -1,0 +1,190 @@
+package hashgraph
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+
+	"agentsync/collect/value"
+	"agentsync/hashgraph/digest"
+)
+
+// The paths at which a session's normalized messages stand in its snapshot record and
+// in its manifest record (spec 5.6, 5.7).
+var (
+	snapshotPath = fed("normalizedMessages")
+	manifestPath = fed("normalized", "messages")
+)
+
+// Messages stands for the normalized messages of one session in its two hashes. It
+// keeps 96 bytes a message, whatever the messages hold. Add and Truncate need it
+// alone; several goroutines may hash with it at once, each with its own Hasher.
+type Messages struct{ rows []message }
+
+// message is what both hashes need of one message.
+type message struct {
+	value    digest.Digest // of the text of its value hash
+	snapshot digest.Digest // its cause in the snapshot record
+	manifest digest.Digest // its cause in the manifest record
+}
+
+// Len counts the messages.
+func (m *Messages) Len() int { return len(m.rows) }
+
+// Truncate keeps the first n messages.
+func (m *Messages) Truncate(n int) { m.rows = m.rows[:n] }
+
+// Add appends a message. The id must not be empty and be no other message's; record
+// must hold it as its field id, have no field key, and hold no array.
+func (m *Messages) Add(h *Hasher, id string, record value.Value) {
+	d := h.Hash(record)
+	row := message{value: h.textDigest(&d)}
+	h.feed = append(h.feed[:0], causeHead...)
+	h.feed = append(h.feed, atIdentity...)
+	h.feed = append(h.feed, byField...)
+	h.feed = appendShort(h.feed, fieldNames[fieldID])
+	h.feed = append(h.feed, byValue...)
+	h.text([]byte(id))
+	h.feed = append(append(h.feed, tagEnd), atPath...)
+	head := len(h.feed)
+	row.snapshot = h.causeAt(head, snapshotPath)
+	row.manifest = h.causeAt(head, manifestPath)
+	m.rows = append(m.rows, row)
+}
+
+// causeAt closes the cause whose stream is written up to its path.
+func (h *Hasher) causeAt(head int, path string) digest.Digest {
+	h.feed = append(append(h.feed[:head], path...), atScope...)
+	h.feed = append(append(h.feed, stableScope...), tagEnd)
+	return digest.Sum(h.feed)
+}
+
+// SnapshotHash returns the stable hash of a snapshot record (spec 5.6) whose
+// normalizedMessages, empty in the value, are those of m.
+// It panics when the record has no such empty array.
+func SnapshotHash(h *Hasher, snapshot value.Value, m *Messages) digest.Digest {
+	return h.filled(snapshot, &gap{path: snapshotPath, rows: m.rows, cause: func(r *message) *digest.Digest { return &r.snapshot }})
+}
+
+// ManifestHash returns the stable hash of a manifest record (spec 5.7) whose
+// normalized.messages, empty in the value, are those of m.
+// It panics when the record has no such empty array.
+func ManifestHash(h *Hasher, manifest value.Value, m *Messages) digest.Digest {
+	return h.filled(manifest, &gap{path: manifestPath, rows: m.rows, cause: func(r *message) *digest.Digest { return &r.manifest }})
+}
+
+// gap is the array of a record that messages fill.
+type gap struct {
+	path  string // the streams of its keys
+	rows  []message
+	cause func(*message) *digest.Digest
+	at    int // where in the root's stream its elements belong
+	found bool
+}
+
+// meet notes the array when it is the one to fill: at the root, under its path.
+func (g *gap) meet(depth int, path []byte, at int) {
+	if g != nil && depth == 0 && string(path) == g.path {
+		g.at, g.found = at, true
+	}
+}
+
+// filled is StableHash of a record whose gap holds the messages.
+func (h *Hasher) filled(v value.Value, g *gap) digest.Digest {
+	h.begin()
+	h.gap = g
+	h.planned(v)
+	if !g.found || g.at >= len(h.feed) || h.feed[g.at] != tagEnd {
+		panic("hashgraph: a record without the empty list of messages")
+	}
+	root := running{hash: digest.New(), buf: h.spare[:0]}
+	root.buf = append(root.buf, h.feed[:g.at]...)
+	for i := range g.rows {
+		root.buf = h.appendLink(root.buf, h.named("of:", g.cause(&g.rows[i])))
+		root.room()
+	}
+	root.buf = append(root.buf, h.feed[g.at:]...)
+	d := root.sum()
+	h.spare = root.buf
+	return h.finishFilled(d, g)
+}
+
+// finishFilled is finish with the messages' cells among those found. Causes of
+// messages are all different, so their order needs no value hashes.
+func (h *Hasher) finishFilled(root digest.Digest, g *gap) digest.Digest {
+	n := len(g.rows)
+	cause := func(i int) *digest.Digest {
+		if i < n {
+			return g.cause(&g.rows[i])
+		}
+		return &h.cells[i-n].cause
+	}
+	h.rank(n+len(h.cells), cause)
+	h.settle(func(i, j uint32) int {
+		if c := bytes.Compare(cause(int(i))[:], cause(int(j))[:]); c != 0 || int(i) < n || int(j) < n {
+			return c
+		}
+		return bytes.Compare(h.cells[int(i)-n].value[:], h.cells[int(j)-n].value[:])
+	})
+	all := running{hash: digest.New(), buf: append(h.spare[:0], cellsHead...)}
+	for _, r := range h.order {
+		i := int(r.index)
+		all.buf = appendLong(append(all.buf, cellCause...), h.textDigest(cause(i)))
+		if all.buf = append(all.buf, cellValue...); i < n {
+			all.buf = appendLong(all.buf, g.rows[i].value)
+		} else {
+			all.buf = appendLong(all.buf, h.textDigest(&h.cells[i-n].value))
+		}
+		all.buf = append(all.buf, tagEnd)
+		all.room()
+	}
+	all.buf = appendLong(append(all.buf, cellsTail...), h.textDigest(&root))
+	all.buf = append(all.buf, tagEnd)
+	d := all.sum()
+	h.spare = all.buf
+	return d
+}
+
+// exportHead starts an exported state; the number is its form's.
+const exportHead = "agentsync messages 1\n"
+
+// Export appends the state in a form that Import reads, 96 bytes a message.
+func (m *Messages) Export(dst []byte) []byte {
+	from := len(dst)
+	dst = slices.Grow(dst, len(exportHead)+8+96*len(m.rows)+4)
+	dst = append(dst, exportHead...)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(len(m.rows)))
+	for i := range m.rows {
+		r := &m.rows[i]
+		dst = append(append(append(dst, r.value[:]...), r.snapshot[:]...), r.manifest[:]...)
+	}
+	return binary.BigEndian.AppendUint32(dst, crc32.Checksum(dst[from:], crc32.MakeTable(crc32.Castagnoli)))
+}
+
+// ErrState is wrapped by the error of Import: the bytes are no exported state.
+var ErrState = errors.New("not a state of messages")
+
+// Import replaces the messages by those of an exported state. After an error nothing
+// has changed.
+func (m *Messages) Import(state []byte) error {
+	body, ok := bytes.CutPrefix(state, []byte(exportHead))
+	if !ok || len(body) < 12 {
+		return fmt.Errorf("import %d bytes: %w", len(state), ErrState)
+	}
+	sum := crc32.Checksum(state[:len(state)-4], crc32.MakeTable(crc32.Castagnoli))
+	n, rows := binary.BigEndian.Uint64(body), body[8:len(body)-4]
+	if n != uint64(len(rows)/96) || len(rows)%96 != 0 || sum != binary.BigEndian.Uint32(body[len(body)-4:]) {
+		return fmt.Errorf("import %d bytes: %w", len(state), ErrState)
+	}
+	m.rows = make([]message, n)
+	for i := range m.rows {
+		r := &m.rows[i]
+		rows = rows[copy(r.value[:], rows):]
+		rows = rows[copy(r.snapshot[:], rows):]
+		rows = rows[copy(r.manifest[:], rows):]
+	}
+	return nil
+}
