@@ -123,3 +123,13 @@ func (r *Reader) unchanged() (bool, error) {
 	tail, err := r.piece(r.at.Offset-fingerprintSize, r.at.Offset)
 	return string(head) == string(r.head) && string(tail) == string(r.window.last()), err
 }
+
+// Rewritten reports that the file is shorter now than it was when opened, or was
+// written without growing. It is for readers by ReadAt, which Finish knows nothing of.
+func (r *Reader) Rewritten() (bool, error) {
+	now, err := statFile(r.file)
+	if err != nil {
+		return false, fmt.Errorf("check file: %w", err)
+	}
+	return now != r.opened && now.size <= r.opened.size, nil
+}

@@ -1,0 +1,204 @@
+// Package claude reads the sessions of Claude's own transcript files, without the
+// client: its inventory, its histories, its summaries and its view of a conversation.
+//
+// It owns the layout below a configuration folder's projects and the rules by which the
+// client derives what it reports. Every file there is part of some session. It starts
+// no process, changes no file, and follows no link it was not told to.
+package claude
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"agentsync/collect"
+	"agentsync/collect/lines"
+)
+
+// Kind is the driver's name in a configuration.
+const Kind = "claude-agent-sdk"
+
+// pageSize is how many sessions an inventory page has. The client's own pages of 100
+// would be a page a millisecond; a listing is small.
+const pageSize = 5000
+
+// Driver reads one source. Its methods may be called by several goroutines.
+type Driver struct {
+	descriptor collect.Descriptor
+	env        collect.Env
+	roots      []root
+	cwd        string // the only project to be listed, "" for all
+	resolve    func(path string) (string, error)
+
+	mutex sync.Mutex
+	known *catalog // of the last listing
+}
+
+var _ collect.Driver = (*Driver)(nil)
+
+// New prepares a source. It fails when the configuration names no folder and there is
+// no home folder to find one in. It reads nothing.
+func New(cfg collect.SourceConfig, env collect.Env) (*Driver, error) {
+	roots, err := resolveRoots(cfg, env)
+	if err != nil {
+		return nil, err
+	}
+	return &Driver{
+		descriptor: collect.Descriptor{
+			ID:           strings.ToLower(strings.TrimSpace(cfg.ID)),
+			Driver:       Kind,
+			Capabilities: collect.Capabilities{Inventory: true, Read: true},
+		},
+		env:     env,
+		roots:   roots,
+		cwd:     cfg.Cwd,
+		resolve: filepath.EvalSymlinks,
+	}, nil
+}
+
+// Source describes the source.
+func (d *Driver) Source() collect.Descriptor { return d.descriptor }
+
+// Start does nothing: there is nobody to connect to.
+func (d *Driver) Start(context.Context) error { return nil }
+
+// Stop forgets the last listing.
+func (d *Driver) Stop() error {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.known = nil
+	return nil
+}
+
+// ListSessions returns a page of the inventory; cursors are decimal offsets. The first
+// page lists the folders and opens no transcript; the others hand out the rest of it.
+func (d *Driver) ListSessions(ctx context.Context, cursor string) (collect.Page, error) {
+	if err := ctx.Err(); err != nil {
+		return collect.Page{}, err
+	}
+	if cursor == "" {
+		return d.page(d.list(), 0), nil
+	}
+	offset, err := strconv.Atoi(cursor)
+	d.mutex.Lock()
+	known := d.known
+	d.mutex.Unlock()
+	if err != nil || known == nil || offset <= 0 || offset > len(known.sessions) {
+		return collect.Page{}, fmt.Errorf("list claude sessions: no page at cursor %q", cursor)
+	}
+	return d.page(known, offset), nil
+}
+
+// list looks at the folders anew.
+func (d *Driver) list() *catalog {
+	result, seen := scan(d.roots, d.wanted())
+	known := newCatalog(d.roots, result, seen)
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.known = known
+	return known
+}
+
+func (d *Driver) page(c *catalog, offset int) collect.Page {
+	end := min(offset+pageSize, len(c.sessions))
+	page := collect.Page{Sessions: make([]collect.Listing, 0, end-offset)}
+	for _, s := range c.sessions[offset:end] {
+		page.Sessions = append(page.Sessions, collect.Listing{NativeSessionID: s.id, Parent: s.parent, Stamp: s.stamp})
+	}
+	if end < len(c.sessions) {
+		page.NextCursor = strconv.Itoa(end)
+	}
+	if offset == 0 {
+		page.Absent = !c.anyPresent()
+		page.Problems = append(c.missing(d.roots), c.problems...)
+		page.Notes = c.notes
+	}
+	return page
+}
+
+// anyPresent reports that at least one root was there to be read, if not readable.
+func (c *catalog) anyPresent() bool {
+	for _, state := range c.seen {
+		if state == present || state == unreadable {
+			return true
+		}
+	}
+	return false
+}
+
+// missing lists the roots that are not there although others are: what they hold would
+// otherwise seem to be deleted.
+func (c *catalog) missing(roots []root) []collect.Problem {
+	if !c.anyPresent() {
+		return nil
+	}
+	var list []collect.Problem
+	for i, state := range c.seen {
+		if state == absent || state == linked {
+			list = append(list, collect.Problem{Code: "root-missing", Path: roots[i].dir,
+				Message: "one of several configured folders is not there"})
+		}
+	}
+	return list
+}
+
+// session finds a session by its id, in the last listing or else in a new one.
+func (d *Driver) session(id string) (session, error) {
+	d.mutex.Lock()
+	known := d.known
+	d.mutex.Unlock()
+	if known != nil {
+		if s, ok := known.find(id); ok {
+			return s, nil
+		}
+	}
+	if s, ok := d.list().find(id); ok {
+		return s, nil
+	}
+	return session{}, fmt.Errorf("find claude session %s: %w", id, fs.ErrNotExist)
+}
+
+// ReadSession opens a session's history. An unknown session is fs.ErrNotExist.
+func (d *Driver) ReadSession(ctx context.Context, nativeSessionID string, from *collect.Resume) (collect.Snapshot, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s, err := d.session(nativeSessionID)
+	if err != nil {
+		return nil, err
+	}
+	if s.kind == sideFiles {
+		return d.openFiles(s)
+	}
+	return d.openTranscript(s, from)
+}
+
+// Summarize reads a session's summary from the two ends of its transcript and its side
+// files. An unknown session is fs.ErrNotExist.
+func (d *Driver) Summarize(ctx context.Context, nativeSessionID string) (collect.Summary, error) {
+	if err := ctx.Err(); err != nil {
+		return collect.Summary{}, err
+	}
+	s, err := d.session(nativeSessionID)
+	if err != nil {
+		return collect.Summary{}, err
+	}
+	if s.kind == sideFiles {
+		files, stamp, _, err := d.sideFiles(s)
+		return d.summarizeFiles(s, len(files), stamp), err
+	}
+	r, err := lines.Open(d.file(s), lines.Options{Now: d.env.Now})
+	if err != nil {
+		return collect.Summary{}, sessionError(s, "summarize", err)
+	}
+	defer r.Close()
+	out, err := d.summarize(s, r, r.Stamp().Size)
+	if err != nil {
+		return out, sessionError(s, "summarize", err)
+	}
+	return out, nil
+}

@@ -1,0 +1,84 @@
+package claude
+
+import (
+	"path/filepath"
+	"strconv"
+
+	"agentsync/collect"
+	"agentsync/collect/lines"
+	"agentsync/collect/value"
+)
+
+// transcript is the history of a session that is one file: every line, in file order.
+type transcript struct {
+	driver  *Driver
+	session session
+	reader  *lines.Reader
+	side    uint64 // state of the side files that the summary is read from
+}
+
+var _ collect.Snapshot = (*transcript)(nil)
+
+func (d *Driver) openTranscript(s session, from *collect.Resume) (*transcript, error) {
+	side, err := d.sideState(s) // before the files are read, so that a later change shows
+	if err != nil {
+		return nil, sessionError(s, "read", err)
+	}
+	reader, err := lines.Open(d.file(s), lines.Options{Now: d.env.Now, Resume: from})
+	if err != nil {
+		return nil, sessionError(s, "read", err)
+	}
+	return &transcript{driver: d, session: s, reader: reader, side: side}, nil
+}
+
+// sideState is what a listing would now put into the stamp's Side.
+func (d *Driver) sideState(s session) (uint64, error) {
+	switch s.kind {
+	case mainSession:
+		entries, err := listIfThere(d.sidecarFolder(s))
+		return sidecarDigest(entries), err
+	case subagent:
+		meta := metaName(d.file(s))
+		entries, err := listIfThere(filepath.Dir(meta))
+		if e, ok := find(entries, filepath.Base(meta)); ok {
+			return digestOf(e), err
+		}
+		return 0, err
+	}
+	return 0, nil
+}
+
+// At is where the next event stands.
+func (t *transcript) At() collect.Position { return t.reader.At() }
+
+// Next captures the next line; user, assistant and system lines with an id are messages.
+func (t *transcript) Next(tape *value.Tape) (collect.Event, error) {
+	index := t.reader.At().Event
+	e, err := t.reader.Next(tape)
+	if err != nil {
+		return e, err
+	}
+	e.Message = message(e.Captured.Value, index)
+	return e, nil
+}
+
+// Finish reads the summary from the same open file and says what was read.
+func (t *transcript) Finish() (collect.Trailer, error) {
+	trailer, err := t.reader.Finish()
+	if err != nil {
+		return collect.Trailer{}, err
+	}
+	trailer.Summary, err = t.driver.summarize(t.session, t.reader, trailer.Resume.At.Offset)
+	if err != nil {
+		return collect.Trailer{}, sessionError(t.session, "summarize", err)
+	}
+	for i := range trailer.Problems {
+		trailer.Problems[i].Session = t.session.id
+	}
+	trailer.Resume.Stamp.Side = t.side
+	trailer.Revision = strconv.FormatInt(roundMillis(trailer.Resume.Stamp.ModTime), 10)
+	return trailer, nil
+}
+
+// Close gives the file back.
+func (t *transcript) Close() error { return t.reader.Close() }
