@@ -1,0 +1,414 @@
+package publish
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+
+	"agentsync/chunk"
+	"agentsync/collect"
+	"agentsync/publish/document"
+	"agentsync/publish/store"
+)
+
+// commit makes the pass's results the next generation, if they change anything.
+func (w *work) commit() error {
+	directories := w.observe()
+	changed, err := w.changes(directories)
+	if err != nil {
+		return err
+	}
+	w.settleClaims(changed)
+	w.report.Deleted = countStatus(changed, document.StatusDeleted)
+	for {
+		done, err := w.tryCommit(changed, w.sources(), directories)
+		if done || err != nil {
+			return err
+		}
+		if changed, err = w.rebase(changed); err != nil {
+			return err
+		}
+		w.report.Deleted = countStatus(changed, document.StatusDeleted)
+	}
+}
+
+// tryCommit writes one generation over the current base. It reports false when
+// another publisher put that generation first.
+func (w *work) tryCommit(changed []rowChange, sources []document.Source, dirs map[string]observation) (bool, error) {
+	root, same := w.nextRoot(changed, sources, dirs)
+	if same {
+		w.report.Generation = root.Generation
+		return true, w.remember(w.base, dirs)
+	}
+	if w.DryRun {
+		w.report.Generation = root.Generation
+		return true, nil
+	}
+	link, err := w.writeIndex(root, changed)
+	if err != nil {
+		return false, err
+	}
+	g, err := w.putHead(w.ctx, w.base, link, w.Now)
+	if errors.Is(err, store.ErrExists) {
+		return false, nil
+	}
+	if err != nil {
+		return false, &storeError{err}
+	}
+	g.root = root
+	w.report.Generation = root.Generation
+	return true, w.remember(g, dirs)
+}
+
+// nextRoot is the root to write, its pages left out, and whether it would say
+// nothing new.
+func (w *work) nextRoot(changed []rowChange, sources []document.Source, dirs map[string]observation) (*document.Root, bool) {
+	root := &document.Root{OwnerDID: w.format.OwnerDID, SpaceDID: w.format.SpaceDID, Generation: 1, GeneratedAt: stamp(w.Now)}
+	var before document.Root
+	if w.base != nil {
+		before = *w.base.root
+		root.Generation = before.Generation + 1
+	}
+	root.Total = totalAfter(before.Total, changed)
+	root.Sources = mergeSources(before.Sources, sources)
+	root.Checkouts = mergeCheckouts(before.Checkouts, w.checkouts(dirs), w.Installation, w.whole())
+	same := w.base != nil && len(changed) == 0 && slices.EqualFunc(root.Sources, before.Sources, document.Source.Equal) &&
+		slices.EqualFunc(root.Checkouts, before.Checkouts, sameCheckout)
+	if same {
+		return w.base.root, true
+	}
+	return root, false
+}
+
+// whole reports that every source gave all it has.
+func (w *work) whole() bool {
+	for _, t := range w.tallies {
+		if t.partial || !t.outcome.Complete || t.outcome.Absent {
+			return false
+		}
+	}
+	return true
+}
+
+// writeIndex writes the changed pages and the root into the open pack, and makes
+// all packs durable.
+func (w *work) writeIndex(root *document.Root, changed []rowChange) (document.Link, error) {
+	if err := w.packer.settle(); err != nil {
+		return document.Link{}, err
+	}
+	files, err := w.files()
+	if err != nil {
+		return document.Link{}, err
+	}
+	s := shelf{w.packer, chunk.NewEncoder(), chooseMerge(files)}
+	if changed, err = w.merge(s.merged, changed); err != nil {
+		return document.Link{}, err
+	}
+	if err := w.writePages(s, root, changed); err != nil {
+		return document.Link{}, err
+	}
+	root.Files = slices.DeleteFunc(files, func(f document.File) bool { return s.merged[f.Pack.Name] })
+	link, err := w.packer.write(s.enc, root.Text())
+	if err != nil {
+		return document.Link{}, err
+	}
+	return link, w.packer.cut()
+}
+
+func (w *work) writePages(s shelf, root *document.Root, changed []rowChange) error {
+	var before document.Root
+	if w.base != nil {
+		before = *w.base.root
+	}
+	rows := make([]change[*document.Row], 0, len(changed))
+	for _, c := range changed {
+		if err := s.placeTable(c.row); err != nil {
+			return err
+		}
+		rows = append(rows, change[*document.Row]{order: c.row.Key, row: c.row})
+	}
+	slices.SortFunc(rows, func(a, b change[*document.Row]) int { return strings.Compare(a.order, b.order) })
+	pages, err := w.index.all()
+	if err != nil {
+		return err
+	}
+	if pages, err = s.rows(w.index).apply(pages, rows); err != nil {
+		return fmt.Errorf("write the session index: %w", err)
+	}
+	if root.All, err = s.nodes(w.index.lib, before.All, pages); err != nil {
+		return fmt.Errorf("write the session index: %w", err)
+	}
+	return w.writeRecent(s, root, before.Recent, recentChanges(changed, w.Now))
+}
+
+// placeTable gives a long table a document of its own.
+func (s shelf) placeTable(row *document.Row) error {
+	if !row.TableAt.IsZero() || row.Table.Len() <= document.InlineDocuments {
+		return nil
+	}
+	link, err := s.packer.write(s.enc, row.Table.Text(row.Key))
+	if err != nil {
+		return fmt.Errorf("write the table of %s: %w", row.Key, err)
+	}
+	row.TableAt, row.Table = link, document.Table{}
+	return nil
+}
+
+// writeRecent applies the changes and drops what left the window.
+func (w *work) writeRecent(s shelf, root *document.Root, nodes []document.Child, changes []change[document.Recent]) error {
+	lib := w.index.lib
+	var pages []document.Child
+	for _, node := range nodes {
+		children, err := lib.children(node.Link)
+		if err != nil {
+			return err
+		}
+		pages = append(pages, children...)
+	}
+	cutoff := stamp(w.Now.Add(-recentWindow))
+	for len(pages) > 1 && pages[1].First < cutoff { // the whole first page left it
+		pages = pages[1:]
+	}
+	if len(pages) > 0 && pages[0].First < cutoff {
+		rows, err := lib.recent(pages[0].Link)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			if row.UpdatedAt < cutoff {
+				changes = append(changes, change[document.Recent]{order: row.Order(), remove: true})
+			}
+		}
+		slices.SortStableFunc(changes, func(a, b change[document.Recent]) int { return strings.Compare(a.order, b.order) })
+		changes = slices.CompactFunc(changes, func(a, b change[document.Recent]) bool { return a.order == b.order })
+	}
+	pages, err := s.recent(lib).apply(pages, changes)
+	if err != nil {
+		return fmt.Errorf("write the recent index: %w", err)
+	}
+	count := 0
+	for _, page := range pages {
+		count += page.Count
+	}
+	root.Older = root.Total - count
+	root.Recent, err = s.nodes(lib, nodes, pages)
+	return err
+}
+
+// files lists the packs that the new generation may link to, its own left out.
+func (w *work) files() ([]document.File, error) {
+	var out []document.File
+	if w.base != nil {
+		own := w.base.head.Root.Pack
+		size, err := w.Store.Stat(w.ctx, store.PackName(own.Name))
+		if err != nil {
+			return nil, &storeError{fmt.Errorf("pack of the last generation: %w", err)}
+		}
+		out = append(slices.Clone(w.base.root.Files), document.File{Pack: own, Size: size})
+	}
+	return append(out, w.packer.files...), nil
+}
+
+// changes are the rows that this pass changes.
+func (w *work) changes(dirs map[string]observation) ([]rowChange, error) {
+	next := int64(1)
+	if w.base != nil {
+		next = w.base.root.Generation + 1
+	}
+	var out []rowChange
+	seen := map[string]bool{}
+	add := func(prior, row *document.Row) {
+		if row != nil {
+			if prior != nil {
+				row.Keep(prior)
+			}
+			out = append(out, rowChange{prior, row})
+		}
+	}
+	for i := range w.results {
+		r := &w.results[i]
+		seen[r.session.Source+"\x00"+r.session.NativeID] = true
+		if r.failed {
+			add(r.prior, failed(r.prior))
+		} else {
+			add(r.prior, adopt(r.prior, r.row, next))
+		}
+	}
+	for _, t := range w.tallies {
+		for _, native := range t.retained {
+			seen[t.source.ID+"\x00"+native] = true
+		}
+		if err := w.unread(t, seen, dirs, add); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// unread decides on the rows of a source whose sessions were not read: retained
+// ones get their Git context, unseen ones become stale or deleted.
+func (w *work) unread(t tally, seen map[string]bool, dirs map[string]observation, add func(prior, row *document.Row)) error {
+	row := func(native string) (*document.Row, error) {
+		key, err := collect.SessionKey(t.source.ID, native)
+		if err != nil {
+			return nil, err
+		}
+		return w.index.find(key)
+	}
+	for _, native := range t.retained {
+		c := w.claims.get(t.source.ID, native)
+		dir := dirs[c.Cwd]
+		if c.Status == document.StatusComplete && !dir.changed {
+			continue
+		}
+		prior, err := row(native)
+		if err != nil {
+			return err
+		}
+		if prior != nil {
+			add(prior, retained(prior, dir.git, dir.observed, dir.failed))
+		}
+	}
+	if t.partial {
+		return nil
+	}
+	gone := t.outcome.Complete && !t.outcome.Absent
+	for _, native := range sortedKeys(w.claims.bySource[t.source.ID]) {
+		if seen[t.source.ID+"\x00"+native] {
+			continue
+		}
+		c := w.claims.get(t.source.ID, native)
+		if c.Status == document.StatusDeleted || !gone && c.Status == document.StatusStale {
+			continue
+		}
+		prior, err := row(native)
+		if err != nil {
+			return err
+		}
+		if prior != nil {
+			add(prior, unseen(prior, gone, w.Now))
+		}
+	}
+	return nil
+}
+
+// rebase reads the generation that another publisher put meanwhile, and keeps the
+// changes to rows that it did not touch: what it changed was observed later than
+// what this pass started from, and the next pass looks again.
+func (w *work) rebase(changed []rowChange) ([]rowChange, error) {
+	lib := w.library(w.ctx)
+	base, err := w.newest(lib)
+	if err != nil {
+		return nil, err
+	}
+	if err := ownsSources(base, w.Pass, w.Installation); err != nil {
+		return nil, err
+	}
+	was := w.index
+	w.base, w.index = base, newIndex(lib, base)
+	var out []rowChange
+	for _, c := range changed {
+		theirs, err := w.index.find(c.row.Key)
+		if err != nil {
+			return nil, err
+		}
+		mine, err := was.find(c.row.Key)
+		if err != nil {
+			return nil, err
+		}
+		if theirs != nil && (mine == nil || !sameRow(mine, theirs)) {
+			w.claims.put(rowClaim(theirs, nil))
+			continue
+		}
+		c.prior = theirs
+		c.row.Revision = base.root.Generation + 1
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// observation is what Git said of one directory in this pass.
+type observation struct {
+	git      document.Git
+	failed   bool
+	observed bool
+	changed  bool // differs from what was published
+}
+
+// observe asks Git about the directories of retained sessions, each once.
+func (w *work) observe() map[string]observation {
+	out := map[string]observation{}
+	if w.Git == nil {
+		return out
+	}
+	for _, t := range w.tallies {
+		for _, native := range t.retained {
+			dir := w.claims.get(t.source.ID, native).Cwd
+			if _, done := out[dir]; done || dir == "" {
+				continue
+			}
+			git, failed := w.Git(dir)
+			known, ok := w.claims.git[dir]
+			out[dir] = observation{git, failed, true, !failed && (!ok || known != gitPrint(git))}
+		}
+	}
+	for i := range w.results {
+		if row := w.results[i].row; row != nil && row.Cwd != nil {
+			if _, done := out[*row.Cwd]; !done {
+				git, failed := w.Git(*row.Cwd)
+				out[*row.Cwd] = observation{git: git, failed: failed, observed: true}
+			}
+		}
+	}
+	return out
+}
+
+// gitPrint fingerprints a Git context, its time left out.
+func gitPrint(g document.Git) uint64 {
+	var parts []string
+	for _, s := range []*string{g.Repo, g.Branch, g.WorktreeRoot, g.HeadSHA} {
+		if s == nil {
+			parts = append(parts, "-")
+		} else {
+			parts = append(parts, "+"+*s)
+		}
+	}
+	for _, r := range g.Remotes {
+		parts = append(append(parts, r.Name), r.URLs...)
+	}
+	return xxhash.Sum64String(strings.Join(parts, "\x00"))
+}
+
+// settleClaims brings the claims in step with what is about to be published.
+func (w *work) settleClaims(changed []rowChange) {
+	for i := range w.results {
+		if r := &w.results[i]; !r.failed {
+			w.claims.put(&r.claim)
+			w.claims.stale = true
+		}
+	}
+	for _, c := range changed {
+		w.claims.put(rowClaim(c.row, w.claims.get(c.row.SourceID, c.row.NativeSessionID)))
+		w.claims.stale = true
+	}
+}
+
+// remember saves the claims for the generation g.
+func (w *work) remember(g *generation, dirs map[string]observation) error {
+	if w.DryRun {
+		return nil
+	}
+	for dir, o := range dirs {
+		if o.observed && !o.failed && w.claims.git[dir] != gitPrint(o.git) {
+			w.claims.git[dir] = gitPrint(o.git)
+			w.claims.stale = true
+		}
+	}
+	if g == w.base && !w.claims.stale {
+		return nil
+	}
+	return w.saveClaims(w.claims, g)
+}

@@ -1,0 +1,160 @@
+package document
+
+import (
+	"bytes"
+	"strconv"
+	"unicode/utf8"
+
+	"agentsync/collect/value"
+	"agentsync/hashgraph/digest"
+)
+
+// ChunkEvent is one event of a chunk, as it is stored.
+type ChunkEvent struct {
+	// Text stands in the document's events: the provider's own text, or the canonical
+	// one where the provider's could not be read back as the captured value.
+	Text []byte
+	// Raw is the record's own bytes, line end included. For a plain event it is Text
+	// and a newline, and is not stored a second time.
+	Raw   []byte
+	Plain bool
+	// Value is set by ParseChunk and lies on its tape.
+	Value value.Value
+}
+
+// Chunk is one part of a session's native events.
+type Chunk struct {
+	OwnerDID    string
+	Key         string
+	Part        int
+	ContentHash digest.Digest
+	Events      []ChunkEvent
+}
+
+const (
+	chunkHead   = value.Prefix + `{"contentHash":"`
+	chunkEvents = `","events":[`
+)
+
+// AppendChunk appends the chunk's text to dst. Keys stand in canonical order; the
+// events are the bytes given.
+func AppendChunk(dst []byte, c *Chunk) []byte {
+	dst = append(dst, chunkHead...)
+	dst = append(dst, c.ContentHash.String()...)
+	dst = append(dst, chunkEvents...)
+	kept := false
+	for i := range c.Events {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, c.Events[i].Text...)
+		kept = kept || !c.Events[i].Plain
+	}
+	dst = append(dst, ']')
+	b := value.NewBuilder().Record().Key("key").String(c.Key).
+		Key("ownerDid").String(c.OwnerDID).Key("part").Int(int64(c.Part))
+	if kept {
+		rawList(b.Key("raw"), c.Events)
+	}
+	tail := value.AppendText(nil, b.Key("schema").String(SchemaChunk).End().Finish())
+	dst = append(dst, ',')
+	return append(dst, tail[1:]...)
+}
+
+// rawList writes the bytes of the events whose text does not give them back.
+func rawList(b *value.Builder, events []ChunkEvent) {
+	b.Array()
+	for i := range events {
+		e := &events[i]
+		if e.Plain {
+			continue
+		}
+		b.Record()
+		if !utf8.Valid(e.Raw) {
+			b.Key("bytes").Bytes(e.Raw)
+		}
+		b.Key("index").Int(int64(i))
+		if utf8.Valid(e.Raw) {
+			b.Key("text").String(string(e.Raw))
+		}
+		b.End()
+	}
+	b.End()
+}
+
+// ParseChunk reads a chunk's text. The events' texts are slices of it, their
+// values lie on the tape.
+func ParseChunk(text []byte, tape *value.Tape) (*Chunk, error) {
+	bad := func(field, reason string) (*Chunk, error) {
+		return nil, &InvalidError{SchemaChunk, field, reason}
+	}
+	rest, ok := bytes.CutPrefix(text, []byte(chunkHead))
+	const hashLen = len("sha256:") + 64
+	if !ok || len(rest) < hashLen {
+		return bad("contentHash", "is missing")
+	}
+	hash, err := digest.Parse(string(rest[:hashLen]))
+	if err != nil {
+		return bad("contentHash", err.Error())
+	}
+	rest, ok = bytes.CutPrefix(rest[hashLen:], []byte(chunkEvents))
+	if !ok {
+		return bad("events", "is missing")
+	}
+	c := &Chunk{ContentHash: hash}
+	for len(rest) > 0 && rest[0] != ']' {
+		got, n, err := tape.CapturePrefix(rest)
+		if err != nil {
+			return bad("events", "element "+strconv.Itoa(len(c.Events))+": "+err.Error())
+		}
+		c.Events = append(c.Events, ChunkEvent{Text: rest[:n], Plain: true, Value: got.Value})
+		rest = rest[n:]
+		if len(rest) > 1 && rest[0] == ',' && rest[1] != ']' {
+			rest = rest[1:]
+		}
+	}
+	if len(rest) < 2 || rest[0] != ']' || rest[1] != ',' {
+		return bad("events", "does not end")
+	}
+	return c, c.parseTail(rest[2:])
+}
+
+// parseTail reads what follows the events: the members from "key" on.
+func (c *Chunk) parseTail(members []byte) error {
+	r, err := open(append([]byte(value.Prefix+"{"), members...), SchemaChunk)
+	if err != nil {
+		return err
+	}
+	c.Key, c.OwnerDID, c.Part = r.str("key"), r.str("ownerDid"), int(r.count("part"))
+	if raws, ok := r.v.Get("raw"); ok {
+		for v := range raws.Elements() {
+			if err := c.parseRaw(r.sub(v)); err != nil {
+				return err
+			}
+		}
+	}
+	return r.err
+}
+
+func (c *Chunk) parseRaw(r *reader) error {
+	i := r.count("index")
+	if r.err == nil && (i >= int64(len(c.Events)) || !c.Events[i].Plain) {
+		r.fail("index", "names no event, or one twice")
+	}
+	if r.err != nil {
+		return r.err
+	}
+	e := &c.Events[i]
+	e.Plain = false
+	if v, ok := r.v.Get("bytes"); ok && v.Kind() == value.Bytes {
+		e.Raw = v.Text()
+	} else {
+		e.Raw = r.get("text").Text()
+	}
+	v, err := value.Parse(append([]byte(value.Prefix), e.Text...))
+	if err != nil {
+		r.fail("events", err.Error())
+	}
+	e.Value = v
+	return r.err
+}

@@ -1,0 +1,101 @@
+package document
+
+import (
+	"bytes"
+	"encoding/base64"
+
+	"agentsync/collect/value"
+	"agentsync/hashgraph/digest"
+)
+
+// Head is one state of a named root. It is the only thing that moves: putting
+// head n+1 is the swap.
+type Head struct {
+	Name         string
+	Generation   int64
+	Nonce        string // random, tells one's own put from another's
+	Previous     string // sha256: of the head before, "" for the first
+	Writer       string // did:key whose signature it carries
+	Installation string
+	Root         Link
+	Time         string
+	Signature    []byte
+}
+
+// Signed returns the bytes that the signature covers.
+func (h *Head) Signed() []byte {
+	return value.AppendText([]byte(value.Prefix), h.build(false))
+}
+
+// Text renders the head with its signature: plain JSON and a newline.
+func (h *Head) Text() []byte {
+	return append(value.AppendText(nil, h.build(true)), '\n')
+}
+
+func (h *Head) build(signature bool) value.Value {
+	b := value.NewBuilder().Record().Key("schema").String(SchemaHead).Key("name").String(h.Name)
+	b.Key("generation").Int(h.Generation).Key("nonce").String(h.Nonce)
+	given(b, "previous", h.Previous)
+	b.Key("writer").String(h.Writer).Key("installation").String(h.Installation)
+	b.Key("root").Record().Key("pack").String(h.Root.Pack.Name.Hex()).
+		Key("offset").Int(h.Root.Offset).Key("length").Int(h.Root.Length).End()
+	b.Key("time").String(h.Time)
+	if signature {
+		b.Key("signature").String(base64.RawURLEncoding.EncodeToString(h.Signature))
+	}
+	return b.End().Finish()
+}
+
+// ParseHead reads a head. The signature is decoded, not checked.
+func ParseHead(doc []byte, known *Packs) (*Head, error) {
+	r, err := open(append([]byte(value.Prefix), bytes.TrimSuffix(doc, []byte("\n"))...), SchemaHead)
+	if err != nil {
+		return nil, err
+	}
+	h := &Head{Name: r.str("name"), Generation: r.count("generation"), Nonce: r.str("nonce"),
+		Writer: r.str("writer"), Installation: r.str("installation"), Time: r.str("time")}
+	if p := r.optional("previous"); p != nil {
+		h.Previous = *p
+	}
+	root := r.sub(r.get("root"))
+	name, err := digest.Parse(root.str("pack"))
+	if err != nil {
+		r.fail("root", err.Error())
+	}
+	h.Root = Link{known.Of(name), root.count("offset"), root.count("length")}
+	if r.err == nil {
+		r.err = root.err
+	}
+	h.Signature, err = base64.RawURLEncoding.DecodeString(r.str("signature"))
+	if err != nil {
+		r.fail("signature", "is no base64url")
+	}
+	return h, r.err
+}
+
+// Format is what makes a folder or a bucket a store.
+type Format struct {
+	Version  int
+	SpaceDID string
+	OwnerDID string
+	Created  string
+}
+
+// FormatVersion is the version this program writes and the only one it reads.
+const FormatVersion = 1
+
+// Text renders format.json.
+func (f *Format) Text() []byte {
+	b := value.NewBuilder().Record().Key("schema").String(SchemaFormat).Key("version").Int(int64(f.Version))
+	b.Key("spaceDid").String(f.SpaceDID).Key("ownerDid").String(f.OwnerDID).Key("created").String(f.Created)
+	return append(value.AppendText(nil, b.End().Finish()), '\n')
+}
+
+// ParseFormat reads format.json.
+func ParseFormat(doc []byte) (*Format, error) {
+	r, err := open(append([]byte(value.Prefix), bytes.TrimSpace(doc)...), SchemaFormat)
+	if err != nil {
+		return nil, err
+	}
+	return &Format{int(r.count("version")), r.str("spaceDid"), r.str("ownerDid"), r.str("created")}, r.err
+}

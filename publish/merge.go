@@ -1,0 +1,153 @@
+package publish
+
+import (
+	"fmt"
+
+	"agentsync/hashgraph/digest"
+	"agentsync/publish/document"
+	"agentsync/publish/pack"
+	"agentsync/publish/store"
+)
+
+// Small packs are merged as they accumulate: sizes fall into tiers, each eight
+// times the one before, and when a tier holds eight packs, it and the tiers below
+// become part of the pack that is written anyway. So the packs that an index needs
+// stay logarithmic in the number of publications.
+const (
+	tierBase  = 32 << 10 // bytes; every pack up to this size is in the lowest tier
+	tierRatio = 8
+	tierFull  = 8
+	tierMost  = 32 << 20 // bytes; larger packs stay as they are
+)
+
+// chooseMerge returns the packs to merge, none when no tier is full.
+func chooseMerge(files []document.File) map[digest.Digest]bool {
+	counts := map[int]int{}
+	full := -1
+	for _, f := range files {
+		if t := tier(f.Size); t >= 0 {
+			if counts[t]++; counts[t] >= tierFull {
+				full = max(full, t)
+			}
+		}
+	}
+	chosen := map[digest.Digest]bool{}
+	for _, f := range files {
+		if t := tier(f.Size); t >= 0 && t <= full {
+			chosen[f.Pack.Name] = true
+		}
+	}
+	return chosen
+}
+
+// tier returns a size's tier, -1 for a pack that stays as it is.
+func tier(size int64) int {
+	if size > tierMost {
+		return -1
+	}
+	t := 0
+	for limit := int64(tierBase); size > limit; limit *= tierRatio {
+		t++
+	}
+	return t
+}
+
+// merge copies what the index still needs from the chosen packs into the open one,
+// and returns the changes with the rows added whose documents moved. Moving changes
+// no document, only where rows say that it lies.
+func (w *work) merge(chosen map[digest.Digest]bool, changed []rowChange) ([]rowChange, error) {
+	if len(chosen) == 0 {
+		return changed, nil
+	}
+	m := mover{work: w, chosen: chosen, entries: map[document.Link]pack.Entry{}, packs: &document.Packs{}}
+	keys, err := m.survey()
+	if err != nil {
+		return nil, err
+	}
+	for i := range changed {
+		if err := m.move(changed[i].row); err != nil {
+			return nil, err
+		}
+		delete(keys, changed[i].row.Key)
+	}
+	for _, key := range sortedKeys(keys) {
+		prior, err := w.index.find(key)
+		if err != nil {
+			return nil, err
+		}
+		if prior == nil {
+			continue // written by a publication that lost its race
+		}
+		row := *prior
+		if err := m.move(&row); err != nil {
+			return nil, err
+		}
+		changed = append(changed, rowChange{prior, &row})
+	}
+	return changed, nil
+}
+
+type mover struct {
+	*work
+	chosen  map[digest.Digest]bool
+	entries map[document.Link]pack.Entry
+	packs   *document.Packs
+}
+
+// survey reads the tables of the chosen packs, and finds whose documents they hold.
+func (m *mover) survey() (map[string]bool, error) {
+	keys := map[string]bool{}
+	for name := range m.chosen {
+		rows, err := pack.ReadTable(m.ctx, m.Store, name)
+		if err != nil {
+			return nil, fmt.Errorf("merge small packs: %w", err)
+		}
+		for _, e := range rows {
+			at := document.Link{Pack: m.packs.Of(name), Offset: e.Offset, Length: e.Length}
+			m.entries[at] = e
+			text, err := m.index.lib.text(at)
+			if err != nil {
+				return nil, err
+			}
+			if key, ok := document.KeyOf(text); ok {
+				keys[key] = true
+			}
+		}
+	}
+	return keys, nil
+}
+
+// move copies the documents of a row that lie in chosen packs.
+func (m *mover) move(row *document.Row) error {
+	table, err := m.index.lib.table(row)
+	if err != nil {
+		return err
+	}
+	row.Table, row.TableAt = table.Clone(), document.Link{}
+	for _, links := range [][]document.Link{row.Table.Chunks, row.Table.ChunkPages, row.Table.MessagePages} {
+		for i := range links {
+			if links[i], err = m.copy(links[i]); err != nil {
+				return err
+			}
+		}
+	}
+	row.Table.Manifest, err = m.copy(row.Table.Manifest)
+	return err
+}
+
+func (m *mover) copy(from document.Link) (document.Link, error) {
+	if !m.chosen[from.Pack.Name] {
+		return from, nil
+	}
+	name := store.PackName(from.Pack.Name)
+	from.Pack = m.packs.Of(from.Pack.Name)
+	e, ok := m.entries[from]
+	if !ok {
+		return from, &DamagedError{name, fmt.Errorf("no document at %d, where one is linked", from.Offset)}
+	}
+	frame, err := m.Store.Get(m.ctx, name, from.Offset, from.Length, nil)
+	if err != nil {
+		return from, &storeError{fmt.Errorf("merge %s: %w", name, err)}
+	}
+	return m.packer.add(e.ID, frame, int(e.Plain))
+}

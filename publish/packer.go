@@ -1,0 +1,112 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"agentsync/chunk"
+	"agentsync/hashgraph/digest"
+	"agentsync/publish/document"
+	"agentsync/publish/pack"
+	"agentsync/publish/store"
+)
+
+// packLimit is where a pack is cut, in bytes: large enough that a first publish
+// makes few files, small enough to be one upload.
+const packLimit = 64 << 20
+
+// packer gathers documents into packs. Several goroutines may add; only one may
+// cut or finish.
+type packer struct {
+	ctx   context.Context
+	store store.Store
+
+	mu        sync.Mutex
+	writer    *pack.Writer
+	open      *document.Pack
+	settled   bool // the open pack takes the index and is not cut before it is whole
+	files     []document.File
+	documents int
+	bytes     int64
+}
+
+// add puts one compressed document into the open pack. A pack that has reached
+// its limit is closed first, so the link may be into a pack that has no name yet.
+func (p *packer) add(id string, frame []byte, plain int) (document.Link, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.writer != nil && p.writer.Size() >= packLimit && !p.settled {
+		if err := p.cut(); err != nil {
+			return document.Link{}, err
+		}
+	}
+	if err := p.begin(); err != nil {
+		return document.Link{}, err
+	}
+	at, err := p.writer.Add(id, frame, plain)
+	if err != nil {
+		return document.Link{}, &storeError{fmt.Errorf("add a document to a pack: %w", err)}
+	}
+	p.documents++
+	p.bytes += at.Length
+	return document.Link{Pack: p.open, Offset: at.Offset, Length: at.Length}, nil
+}
+
+func (p *packer) begin() error {
+	if p.writer != nil {
+		return nil
+	}
+	staged, err := p.store.Stage(p.ctx)
+	if err != nil {
+		return &storeError{fmt.Errorf("begin a pack: %w", err)}
+	}
+	p.writer, p.open = pack.NewWriter(staged), &document.Pack{}
+	return nil
+}
+
+// cut makes the open pack durable and names it.
+func (p *packer) cut() error {
+	if p.writer == nil {
+		return nil
+	}
+	size := p.writer.Size()
+	name, err := p.writer.Commit(p.ctx, p.store)
+	if err != nil {
+		return &storeError{fmt.Errorf("close a pack: %w", err)}
+	}
+	p.open.Name = name
+	p.files = append(p.files, document.File{Pack: p.open, Size: size})
+	p.writer, p.open = nil, nil
+	return nil
+}
+
+// indexRoom is what an index may add to a pack that is not cut before it, in bytes.
+const indexRoom = 16 << 20
+
+// settle prepares for the index pages. They link into their own pack without
+// knowing its name, so from here on the open pack is not cut until they are written.
+func (p *packer) settle() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.settled = true
+	if p.writer != nil && p.writer.Size() > packLimit-indexRoom {
+		return p.cut()
+	}
+	return nil
+}
+
+// discard forgets the open pack.
+func (p *packer) discard() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.writer != nil {
+		p.writer.Discard()
+		p.writer, p.open = nil, nil
+	}
+}
+
+// write compresses a store-level text and adds it under the digest of the text.
+func (p *packer) write(enc *chunk.Encoder, text []byte) (document.Link, error) {
+	return p.add(digest.Sum(text).String(), enc.Encode(nil, text), len(text))
+}

@@ -1,0 +1,377 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"agentsync/chunk"
+	"agentsync/collect"
+	"agentsync/hashgraph"
+	"agentsync/publish/document"
+)
+
+// Pass is one publication.
+type Pass struct {
+	Sources  []collect.Driver
+	Only     func(sourceID string, l collect.Listing) bool // nil for all; a part of a source deletes nothing
+	Full     bool                                          // read every session, claimed or not
+	DryRun   bool                                          // prepare and compare, write nothing
+	TakeOver bool                                          // publish sources that another installation owns
+	Now      time.Time
+	// Git observes a directory; nil leaves Git fields as they are.
+	Git func(dir string) (now document.Git, failed bool)
+	// Checkouts are the roots that a discovery found, nil when there was none.
+	Checkouts []string
+	// Progress is told of every session that is done, from several goroutines in turn.
+	Progress func(Progress)
+}
+
+// Progress is how far a pass has come.
+type Progress struct {
+	Source  string
+	Listed  int   // sessions the inventory gave so far
+	Done    int   // of them, read or retained
+	Bytes   int64 // read
+	Session string
+}
+
+// Session statuses in a report.
+const (
+	SessionPublished = "published"
+	SessionUnchanged = "unchanged"
+	SessionFailed    = "failed"
+)
+
+// SessionReport says what became of one session that was read.
+type SessionReport struct {
+	Key          string
+	Source       string
+	NativeID     string
+	Status       string
+	SnapshotHash string
+	ManifestHash string
+	Parts        int
+	Events       int
+	Messages     int
+	Damaged      int
+	Bytes        int64
+	Partial      bool
+	Resumed      bool // read from its last part on
+	Problems     []collect.Problem
+}
+
+// Report says what a pass did. Found is Published + Unchanged + Failed.
+type Report struct {
+	Found, Published, Unchanged, Failed int
+	Retained                            int // of Unchanged, those that were not opened
+	Deleted, Partial                    int
+	Documents                           int
+	BytesWritten                        int64
+	BytesRead                           int64
+	Generation                          int64
+	Store                               string
+	Sources                             []SourceReport
+	Sessions                            []SessionReport
+}
+
+// SourceReport is one source's part of a pass.
+type SourceReport struct {
+	Source   collect.Descriptor
+	Absent   bool
+	Complete bool
+	Found    int
+	Problems []collect.Problem
+	Notes    []collect.Problem
+}
+
+// Incomplete reports that something was not published that is there.
+func (r *Report) Incomplete() bool {
+	for _, s := range r.Sources {
+		if len(s.Problems) > 0 {
+			return true
+		}
+	}
+	return r.Failed > 0
+}
+
+// work is the state of one running pass.
+type work struct {
+	*Target
+	Pass
+	ctx     context.Context
+	base    *generation
+	index   *index
+	claims  *claimBook
+	packer  *packer
+	mu      sync.Mutex
+	results []result
+	tallies []tally
+	report  Report
+}
+
+// result is one session that was read, or could not be.
+type result struct {
+	row     *document.Row // nil when it failed
+	prior   *document.Row
+	claim   claim
+	failed  bool
+	session SessionReport
+}
+
+// tally is one source's inventory after its sessions were read.
+type tally struct {
+	source   collect.Descriptor
+	outcome  collect.Tally
+	partial  bool // only some of its sessions were asked for
+	retained []string
+}
+
+// Publish runs one pass. The report is good as far as the pass came, whatever the
+// error. A pass that finds nothing changed writes nothing.
+func (t *Target) Publish(ctx context.Context, p Pass) (Report, error) {
+	w := &work{Target: t, Pass: p, ctx: ctx}
+	w.report.Store = t.Store.Location()
+	lib := t.library(ctx)
+	base, err := t.newest(lib)
+	if err != nil {
+		return w.report, err
+	}
+	if err := ownsSources(base, p, t.Installation); err != nil {
+		return w.report, err
+	}
+	w.base, w.index = base, newIndex(lib, base)
+	if w.claims, err = t.openClaims(w.index, base); err != nil {
+		return w.report, err
+	}
+	w.packer = &packer{ctx: ctx, store: t.Store}
+	if p.DryRun {
+		w.packer.store = discarding{t.Store}
+	}
+	defer w.packer.discard()
+	for _, d := range p.Sources {
+		if err := w.source(d); err != nil {
+			return w.report, err
+		}
+	}
+	err = w.commit()
+	w.count()
+	return w.report, err
+}
+
+// ownsSources refuses a source that another installation publishes.
+func ownsSources(base *generation, p Pass, installation string) error {
+	if base == nil || p.TakeOver {
+		return nil
+	}
+	for _, s := range base.root.Sources {
+		for _, d := range p.Sources {
+			if d.Source().ID == s.ID && s.Installation != installation {
+				return &OwnedError{Source: s.ID, Installation: s.Installation}
+			}
+		}
+	}
+	return nil
+}
+
+// OwnedError refuses to publish a source that another installation publishes.
+type OwnedError struct{ Source, Installation string }
+
+func (e *OwnedError) Error() string {
+	return fmt.Sprintf("source %q is published by installation %s", e.Source, e.Installation)
+}
+
+// source reads one source's inventory and every session of it that is not retained.
+func (w *work) source(d collect.Driver) error {
+	if err := d.Start(w.ctx); err != nil {
+		return fmt.Errorf("start source %s: %w", d.Source().ID, err)
+	}
+	id := d.Source().ID
+	var retained []string
+	stream := collect.NewStream(d, func(l collect.Listing) bool {
+		if w.Only != nil && !w.Only(id, l) {
+			return true
+		}
+		keep := !w.Full && w.claims.holds(id, l)
+		if keep {
+			retained = append(retained, l.NativeSessionID)
+		}
+		return keep
+	})
+	err := w.readAll(d, stream)
+	if stop := d.Stop(); err == nil && stop != nil {
+		err = fmt.Errorf("stop source %s: %w", id, stop)
+	}
+	w.tallies = append(w.tallies, tally{source: d.Source(), outcome: stream.Outcome(), partial: w.Only != nil, retained: retained})
+	return err
+}
+
+// readAll lets the workers pull sessions until the inventory ends.
+func (w *work) readAll(d collect.Driver, stream *collect.Stream) error {
+	ctx, cancel := context.WithCancel(w.ctx)
+	defer cancel()
+	errs := make(chan error)
+	workers := max(1, w.Workers)
+	for range workers {
+		go func() { errs <- w.pull(ctx, d, stream) }()
+	}
+	var first error
+	for range workers {
+		if err := <-errs; err != nil && first == nil {
+			first = err
+			cancel()
+		}
+	}
+	return first
+}
+
+// pull reads sessions one after the other. A session that fails is recorded and the
+// next one read; only what concerns the whole pass is an error.
+func (w *work) pull(ctx context.Context, d collect.Driver, stream *collect.Stream) error {
+	b := &bench{encoder: chunk.NewEncoder(), library: w.library(ctx)}
+	for {
+		l, err := stream.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		r, err := w.session(ctx, b, d, l)
+		var stored *storeError
+		if errors.As(err, &stored) || ctx.Err() != nil {
+			return err
+		}
+		if err != nil {
+			stream.Failed(l, err)
+		} else {
+			stream.Read(l, r.row.Status == document.StatusComplete)
+		}
+		w.mu.Lock()
+		w.results = append(w.results, r)
+		w.report.BytesRead += r.session.Bytes
+		if w.Progress != nil {
+			w.Progress(Progress{Source: d.Source().ID, Listed: stream.Outcome().Found, Done: len(w.results),
+				Bytes: w.report.BytesRead, Session: r.session.Key})
+		}
+		w.mu.Unlock()
+	}
+}
+
+// storeError marks a failure of the store, which ends the pass.
+type storeError struct{ err error }
+
+func (e *storeError) Error() string { return e.err.Error() }
+func (e *storeError) Unwrap() error { return e.err }
+
+// attempts is how often a session is read that changes while it is read.
+const attempts = 3
+
+// session reads one session and writes what changed of it.
+func (w *work) session(ctx context.Context, b *bench, d collect.Driver, l collect.Listing) (result, error) {
+	source := d.Source()
+	key, err := collect.SessionKey(source.ID, l.NativeSessionID)
+	r := result{failed: true, session: SessionReport{Key: key, Source: source.ID, NativeID: l.NativeSessionID, Status: SessionFailed}}
+	if err != nil {
+		return r, err
+	}
+	id := identity{w.causes(), key, source.ID, source.Driver, l.NativeSessionID}
+	before, err := w.prior(b, key)
+	if err != nil {
+		return r, err
+	}
+	if before != nil {
+		r.prior = before.row
+	}
+	resume := w.claims.resume(id, before)
+	if w.Full {
+		resume = nil
+	}
+	for n := 1; ; n++ {
+		err = w.read(ctx, b, d, id, before, resume, &r)
+		var changed *collect.ChangedError
+		if !errors.As(err, &changed) || n == attempts {
+			break
+		}
+	}
+	if err == nil {
+		r.failed = false
+		r.claim.Stamp.Side = l.Stamp.Side
+	}
+	return r, err
+}
+
+// prior loads the published copy of a session, nil for none.
+func (w *work) prior(b *bench, key string) (*prior, error) {
+	row, err := w.index.find(key)
+	if err != nil || row == nil {
+		return nil, err
+	}
+	m, table, err := b.library.manifest(row)
+	var damaged *DamagedError
+	if errors.As(err, &damaged) && w.Full {
+		return &prior{row: row}, nil // a full pass writes the session anew
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &prior{row, m, table}, nil
+}
+
+// read makes one attempt at a session.
+func (w *work) read(ctx context.Context, b *bench, d collect.Driver, id identity, before *prior, resume *collect.Resume, r *result) error {
+	snap, err := d.ReadSession(ctx, id.nativeID, resume)
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	copied := before
+	if copied != nil && copied.manifest == nil {
+		copied = nil
+	}
+	out := newWriter(b, id, w.packer, copied)
+	r.session.Resumed = snap.At().Event > 0
+	parts, messages, err := out.goOn(snap.At())
+	if err != nil {
+		return err
+	}
+	got, err := b.prepare.Run(ctx, snap, parts, messages, out)
+	if err != nil {
+		return err
+	}
+	row, err := w.finish(out, got)
+	if err != nil {
+		return err
+	}
+	r.row = row
+	r.claim = claimOf(row, got.Trailer)
+	r.session.fill(row, got, r.prior)
+	return nil
+}
+
+// finish observes the session's directory and closes its writer.
+func (w *work) finish(out *writer, got hashgraph.Prepared) (*document.Row, error) {
+	var git document.Git
+	if cwd := got.Trailer.Summary.Cwd; cwd != nil && w.Git != nil {
+		now, failed := w.Git(*cwd)
+		git = now
+		if out.prior != nil {
+			git = keepGit(out.prior.row.Git, now, failed)
+		}
+	}
+	return out.finish(got, git, stamp(w.Now))
+}
+
+func (s *SessionReport) fill(row *document.Row, got hashgraph.Prepared, before *document.Row) {
+	s.Status = SessionPublished
+	if before != nil && before.ManifestHash == row.ManifestHash && before.Status == row.Status {
+		s.Status = SessionUnchanged
+	}
+	s.SnapshotHash, s.ManifestHash = row.ContentHash.String(), row.ManifestHash.String()
+	s.Parts, s.Events, s.Messages, s.Damaged = got.Parts, got.Events, got.Messages, row.Damaged
+	s.Bytes, s.Partial = got.Bytes, row.Status == document.StatusPartial
+	s.Problems = got.Trailer.Problems
+}

@@ -1,0 +1,159 @@
+package publish
+
+import (
+	"context"
+	"io"
+	"slices"
+
+	"agentsync/collect"
+	"agentsync/publish/document"
+	"agentsync/publish/store"
+)
+
+// publishedErrors is how many problems a source row holds; the rest are counted.
+const publishedErrors = 50
+
+// sources are the source rows of this pass.
+func (w *work) sources() []document.Source {
+	var out []document.Source
+	for _, t := range w.tallies {
+		row := document.Source{ID: t.source.ID, Driver: t.source.Driver, Installation: w.Installation,
+			Capabilities: capabilities(t.source.Capabilities), Complete: t.outcome.Complete && !t.outcome.Absent}
+		for _, p := range t.problems(w) {
+			if len(row.Errors) < publishedErrors {
+				row.Errors = append(row.Errors, document.Problem{Code: p.Code, Message: p.Message, Session: p.Session, Path: p.Path})
+			}
+		}
+		if old := w.sourceBefore(t.source.ID); t.partial && old != nil {
+			row.Complete, row.Errors = old.Complete, old.Errors
+		}
+		for _, c := range w.claims.bySource[t.source.ID] {
+			if c.Status != document.StatusDeleted {
+				row.SessionCount++
+			}
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+func (w *work) sourceBefore(id string) *document.Source {
+	if w.base == nil {
+		return nil
+	}
+	i := slices.IndexFunc(w.base.root.Sources, func(s document.Source) bool { return s.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &w.base.root.Sources[i]
+}
+
+// problems are the inventory's, and one more where a whole source has vanished
+// that was published before.
+func (t *tally) problems(w *work) []collect.Problem {
+	out := t.outcome.Problems
+	if t.outcome.Absent && len(w.claims.bySource[t.source.ID]) > 0 {
+		out = append(slices.Clone(out), collect.Problem{Code: "source-absent",
+			Message: "the source's folder is not there, though sessions of it are published"})
+	}
+	return out
+}
+
+func capabilities(c collect.Capabilities) []string {
+	var out []string
+	for _, one := range []struct {
+		name string
+		has  bool
+	}{{"cancel", c.Cancel}, {"inventory", c.Inventory}, {"prompt", c.Prompt}, {"read", c.Read},
+		{"rename", c.Rename}, {"start-session", c.StartSession}} {
+		if one.has {
+			out = append(out, one.name)
+		}
+	}
+	for _, m := range c.Modes {
+		out = append(out, "mode:"+m)
+	}
+	return out
+}
+
+// checkouts are the worktrees that this pass saw.
+func (w *work) checkouts(dirs map[string]observation) []document.Checkout {
+	var out []document.Checkout
+	seen := map[string]bool{}
+	add := func(g document.Git, discovered bool) {
+		if g.WorktreeRoot == nil || seen[*g.WorktreeRoot] {
+			return
+		}
+		seen[*g.WorktreeRoot] = true
+		out = append(out, document.Checkout{Root: *g.WorktreeRoot, Repo: g.Repo, Branch: g.Branch,
+			HeadSHA: g.HeadSHA, Remotes: g.Remotes, ObservedAt: g.ObservedAt, Discovered: discovered})
+	}
+	for _, dir := range sortedKeys(dirs) {
+		add(dirs[dir].git, false)
+	}
+	for _, root := range w.Checkouts {
+		if w.Git != nil {
+			git, _ := w.Git(root)
+			add(git, true)
+		}
+	}
+	return out
+}
+
+// count fills in the report from what was collected.
+func (w *work) count() {
+	r := &w.report
+	for _, t := range w.tallies {
+		r.Retained += len(t.retained)
+		found := len(t.retained)
+		for i := range w.results {
+			if w.results[i].session.Source == t.source.ID {
+				found++
+			}
+		}
+		r.Sources = append(r.Sources, SourceReport{Source: t.source, Absent: t.outcome.Absent, Found: found,
+			Complete: t.outcome.Complete && !t.outcome.Absent, Problems: t.problems(w), Notes: t.outcome.Notes})
+	}
+	r.Unchanged = r.Retained
+	for i := range w.results {
+		s := w.results[i].session
+		switch s.Status {
+		case SessionPublished:
+			r.Published++
+		case SessionUnchanged:
+			r.Unchanged++
+		default:
+			r.Failed++
+		}
+		if s.Partial {
+			r.Partial++
+		}
+		r.Sessions = append(r.Sessions, s)
+	}
+	slices.SortFunc(r.Sessions, func(a, b SessionReport) int { return compare(a.Key, b.Key) })
+	r.Found = r.Published + r.Unchanged + r.Failed
+	r.Documents, r.BytesWritten = w.packer.documents, w.packer.bytes
+}
+
+func countStatus(changed []rowChange, status string) (n int) {
+	for _, c := range changed {
+		if c.row.Status == status {
+			n++
+		}
+	}
+	return n
+}
+
+// discarding is a store into which nothing is written: what is staged is counted
+// and forgotten.
+type discarding struct{ store.Store }
+
+// Stage returns room for content that is thrown away.
+func (discarding) Stage(context.Context) (store.Staged, error) { return &discarded{}, nil }
+
+type discarded struct{}
+
+func (*discarded) Write(p []byte) (int, error)          { return len(p), nil }
+func (*discarded) ReadAt([]byte, int64) (int, error)    { return 0, io.EOF }
+func (*discarded) Commit(context.Context, string) error { return nil }
+func (*discarded) Discard() error                       { return nil }

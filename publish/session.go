@@ -1,0 +1,230 @@
+package publish
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/cespare/xxhash/v2"
+
+	"agentsync/chunk"
+	"agentsync/collect"
+	"agentsync/collect/value"
+	"agentsync/hashgraph"
+	"agentsync/publish/document"
+)
+
+// bench is what one worker keeps from session to session.
+type bench struct {
+	prepare hashgraph.Preparer
+	encoder *chunk.Encoder
+	library *library
+	text    []byte // of the document being written
+	frame   []byte
+	events  []document.ChunkEvent
+}
+
+// identity names the session being written.
+type identity struct {
+	causes   hashgraph.Causes
+	key      string
+	sourceID string
+	driver   string
+	nativeID string
+}
+
+// prior is the published copy of a session.
+type prior struct {
+	row      *document.Row
+	manifest *document.Manifest
+	table    document.Table
+}
+
+// writer publishes one session's documents as its preparation hands them over,
+// reusing every document of the prior copy that did not change. It implements
+// hashgraph.Sink.
+type writer struct {
+	*bench
+	identity
+	packer *packer
+	prior  *prior // nil for none
+
+	chunks        []document.Descriptor
+	table         document.Table
+	fresh         int // documents written
+	damagedBefore int // damaged events in the parts taken over
+	digests       hashgraph.Messages
+	seen          map[uint64]struct{} // fingerprints of message ids
+	tape          value.Tape          // holds the messages of the open page
+	page          []value.Value
+	pages         []uint64
+	scratch       []byte
+}
+
+func newWriter(b *bench, id identity, p *packer, before *prior) *writer {
+	return &writer{bench: b, identity: id, packer: p, prior: before, seen: map[uint64]struct{}{}}
+}
+
+// write compresses one document and adds it.
+func (w *writer) write(id string, text []byte) (document.Link, error) {
+	w.frame = w.encoder.Encode(w.frame[:0], text)
+	w.fresh++
+	return w.packer.add(id, w.frame, len(text))
+}
+
+// Part writes a chunk, unless the prior copy has the very same bytes at its place.
+func (w *writer) Part(p *hashgraph.Part) error {
+	w.events = w.events[:0]
+	for _, e := range p.Events {
+		w.events = append(w.events, document.ChunkEvent{Text: e.Text, Raw: e.Raw, Plain: e.Plain})
+	}
+	w.text = document.AppendChunk(w.text[:0], &document.Chunk{
+		OwnerDID: w.causes.OwnerDID, Key: w.key, Part: p.Index, ContentHash: p.ContentHash, Events: w.events,
+	})
+	d := document.Descriptor{
+		Part: p.Index, ByteLength: p.ByteLength, EventCount: len(p.Events), ContentHash: p.ContentHash,
+		Start: p.Start, Messages: p.Messages, Damaged: w.damagedBefore + p.Damaged, Check: xxhash.Sum64(w.text),
+	}
+	w.chunks = append(w.chunks, d)
+	if old := w.prior; old != nil && p.Index < len(old.manifest.Chunks) {
+		was := old.manifest.Chunks[p.Index]
+		if was.ContentHash == d.ContentHash && was.Check == d.Check && was.ByteLength == d.ByteLength {
+			w.table.Chunks = append(w.table.Chunks, old.table.Chunks[p.Index])
+			return nil
+		}
+	}
+	id := hashgraph.CellID(w.causes.Chunk(w.sourceID, w.nativeID, p.Index, p.ContentHash))
+	link, err := w.write(id, w.text)
+	if err != nil {
+		return fmt.Errorf("part %d: %w", p.Index, err)
+	}
+	w.table.Chunks = append(w.table.Chunks, link)
+	return nil
+}
+
+// Message takes one normalized message. Providers repeat ids (a copy after a
+// compaction, a retry); a repeated one gets its event's index appended, so that ids
+// are unique within a session and messages can be hashed one by one.
+func (w *writer) Message(m *collect.Message) error {
+	id := m.ID
+	if _, repeated := w.seen[xxhash.Sum64String(id)]; repeated {
+		id += "~" + strconv.Itoa(m.RawIndex)
+	}
+	w.scratch = appendMessage(w.scratch[:0], id, m)
+	captured, err := w.tape.Capture(w.scratch)
+	if err != nil {
+		return fmt.Errorf("message of event %d: %w", m.RawIndex, err)
+	}
+	return w.take(id, captured.Value)
+}
+
+// take adds a message that lies on the writer's tape, and writes the page that it
+// fills.
+func (w *writer) take(id string, v value.Value) error {
+	w.seen[xxhash.Sum64String(id)] = struct{}{}
+	w.digests.Add(w.prepare.Hasher(), id, v)
+	w.page = append(w.page, v)
+	if len(w.page) < document.PageRows {
+		return nil
+	}
+	first := len(w.pages) * document.PageRows
+	text := document.MessagePage(w.key, first, w.page)
+	link, err := w.settle(text, len(w.pages), w.priorPages())
+	if err != nil {
+		return fmt.Errorf("messages from %d: %w", first, err)
+	}
+	w.pages = append(w.pages, xxhash.Sum64(text))
+	w.table.MessagePages = append(w.table.MessagePages, link)
+	w.page = w.page[:0]
+	w.tape.Reset()
+	return nil
+}
+
+// settled are the pages of one of the prior copy's long lists.
+type settled struct {
+	checks []uint64
+	links  []document.Link
+}
+
+func (w *writer) priorPages() settled {
+	if w.prior == nil {
+		return settled{}
+	}
+	return settled{w.prior.manifest.MessagePages, w.prior.table.MessagePages}
+}
+
+// settle writes the n-th page of a list, unless the prior copy has it.
+func (w *writer) settle(text []byte, n int, before settled) (document.Link, error) {
+	if n < len(before.checks) && before.checks[n] == xxhash.Sum64(text) {
+		return before.links[n], nil
+	}
+	w.fresh++
+	return w.packer.write(w.encoder, text)
+}
+
+// appendMessage renders a normalized message, keys in canonical order.
+func appendMessage(dst []byte, id string, m *collect.Message) []byte {
+	dst = append(dst, `{"createdAt":`...)
+	if m.CreatedAt == "" {
+		dst = append(dst, "null"...)
+	} else {
+		dst = value.AppendString(dst, m.CreatedAt)
+	}
+	dst = value.AppendString(append(dst, `,"id":`...), id)
+	dst = value.AppendString(append(dst, `,"kind":`...), m.Kind)
+	if m.ParentID != "" {
+		dst = value.AppendString(append(dst, `,"parentId":`...), m.ParentID)
+	}
+	dst = strconv.AppendInt(append(dst, `,"rawIndex":`...), int64(m.RawIndex), 10)
+	dst = value.AppendString(append(dst, `,"role":`...), m.Role)
+	dst = value.AppendString(append(dst, `,"textPreview":`...), m.Preview)
+	return append(dst, '}')
+}
+
+// goOn starts the writer where the snapshot starts: it takes over the prior copy's
+// parts before that place and the messages they hold. It returns the number of
+// parts and messages taken over.
+func (w *writer) goOn(at collect.Position) (parts, messages int, err error) {
+	if at.Event == 0 || w.prior == nil {
+		return 0, 0, nil
+	}
+	m := w.prior.manifest
+	for parts < len(m.Chunks) && m.Chunks[parts].Start != at {
+		parts++
+	}
+	if parts == len(m.Chunks) {
+		return 0, 0, fmt.Errorf("session %s goes on at byte %d, where no part starts", w.key, at.Offset)
+	}
+	messages, w.damagedBefore = m.Chunks[parts].Messages, m.Chunks[parts].Damaged
+	w.chunks = append(w.chunks, m.Chunks[:parts]...)
+	w.table.Chunks = append(w.table.Chunks, w.prior.table.Chunks[:parts]...)
+	return parts, messages, w.takeOver(messages)
+}
+
+// takeOver re-adds the first n messages of the prior copy. The pages they fill come
+// out equal and keep their links.
+func (w *writer) takeOver(n int) error {
+	for i := 0; i*document.PageRows < n; i++ {
+		rows, err := w.priorMessages(i)
+		if err != nil {
+			return err
+		}
+		for _, v := range rows[:min(len(rows), n-i*document.PageRows)] {
+			w.scratch = value.AppendText(w.scratch[:0], v)
+			captured, err := w.tape.Capture(w.scratch)
+			if err != nil {
+				return fmt.Errorf("message of a published page: %w", err)
+			}
+			id, _ := captured.Value.Get("id")
+			if err := w.take(id.Str(), captured.Value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// priorMessages returns the i-th page of the prior copy's messages, the rest of the
+// manifest after the last.
+func (w *writer) priorMessages(i int) ([]value.Value, error) {
+	return w.library.messages(w.prior.manifest, w.prior.table, i)
+}

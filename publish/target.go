@@ -1,0 +1,242 @@
+// Package publish makes prepared sessions visible in a store: documents into
+// packs first, then both session indexes, and last one small head that names
+// them. It decides what a generation holds, reads it back, verifies it, restores
+// from it, and removes what no kept generation needs. Only publish/store touches
+// disk or network; the one exception is the local cache in the state folder.
+package publish
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"agentsync/hashgraph"
+	"agentsync/hashgraph/digest"
+	"agentsync/ledger"
+	"agentsync/ledger/durable"
+	"agentsync/publish/document"
+	"agentsync/publish/store"
+)
+
+// Signer is whose name a head is written in.
+type Signer interface {
+	DID() string
+	Sign(message []byte) []byte
+}
+
+// Options say what a target works on.
+type Options struct {
+	Store        store.Store
+	FS           durable.FS
+	State        string // this store's local folder; "" keeps no cache
+	Signer       Signer // nil for reading only
+	Installation string // random id of this installation
+	Rand         io.Reader
+	Workers      int // sessions read at once; 0 is one
+}
+
+// Target is one store, opened. Its methods may not run at the same time.
+type Target struct {
+	Options
+	format *document.Format
+	packs  *document.Packs
+}
+
+// What a caller asks of a failure to open.
+var (
+	// ErrNoStore reports a place that holds no store yet.
+	ErrNoStore = errors.New("no store here yet")
+	// ErrForeign reports a store of another owner.
+	ErrForeign = errors.New("store belongs to another owner")
+	// ErrEmpty reports a store into which nothing was published.
+	ErrEmpty = errors.New("nothing was published yet")
+)
+
+// VersionError reports a store whose format this program does not know.
+type VersionError struct{ Version int }
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("store has format version %d, this program knows %d", e.Version, document.FormatVersion)
+}
+
+const formatName = "format.json"
+
+// Open opens an existing store. It is ErrNoStore when the place holds none,
+// ErrForeign when a signer is given that is not the owner.
+func Open(ctx context.Context, o Options) (*Target, error) {
+	text, err := o.Store.Get(ctx, formatName, 0, -1, nil)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, fmt.Errorf("open %s: %w", o.Store.Location(), ErrNoStore)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", o.Store.Location(), err)
+	}
+	format, err := document.ParseFormat(text)
+	if err != nil {
+		return nil, &DamagedError{formatName, err}
+	}
+	if format.Version != document.FormatVersion {
+		return nil, &VersionError{format.Version}
+	}
+	if o.Signer != nil && o.Signer.DID() != format.OwnerDID {
+		return nil, fmt.Errorf("open %s: %w: %s", o.Store.Location(), ErrForeign, format.OwnerDID)
+	}
+	return &Target{Options: o, format: format, packs: &document.Packs{}}, nil
+}
+
+// Create makes the place a store of the signer and opens it. Two creators agree on
+// the one that came first.
+func Create(ctx context.Context, o Options, now time.Time) (*Target, error) {
+	public, _, err := ed25519.GenerateKey(o.Rand)
+	if err != nil {
+		return nil, fmt.Errorf("name a new space: %w", err)
+	}
+	format := document.Format{Version: document.FormatVersion, SpaceDID: ledger.KeyDID(public),
+		OwnerDID: o.Signer.DID(), Created: stamp(now)}
+	err = store.PutOnce(ctx, o.Store, formatName, format.Text())
+	if err != nil && !errors.Is(err, store.ErrExists) {
+		return nil, fmt.Errorf("create %s: %w", o.Store.Location(), err)
+	}
+	return Open(ctx, o)
+}
+
+// SpaceDID and OwnerDID are the names that every cause in the store carries.
+func (t *Target) SpaceDID() string { return t.format.SpaceDID }
+
+// OwnerDID is the did:key of the store's owner.
+func (t *Target) OwnerDID() string { return t.format.OwnerDID }
+
+func (t *Target) causes() hashgraph.Causes {
+	return hashgraph.Causes{SpaceDID: t.format.SpaceDID, OwnerDID: t.format.OwnerDID}
+}
+
+func (t *Target) library(ctx context.Context) *library {
+	return &library{ctx: ctx, store: t.Store, packs: &document.Packs{}}
+}
+
+// stamp renders a time as every stored time is: UTC, milliseconds.
+func stamp(now time.Time) string { return now.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// generation is one published state: a head and the root it names.
+type generation struct {
+	head *document.Head
+	text digest.Digest // of the head's bytes
+	root *document.Root
+}
+
+const sessionsHead = "sessions"
+
+// newest returns the newest generation, or nil when nothing was published. The hint
+// saves a listing; when it is wrong the listing finds the head.
+func (t *Target) newest(lib *library) (*generation, error) {
+	n := t.hint(lib.ctx)
+	if n > 0 {
+		if _, err := t.Store.Stat(lib.ctx, store.HeadName(sessionsHead, n)); err != nil {
+			n = 0
+		}
+	}
+	if n == 0 {
+		var err error
+		if n, err = t.listNewest(lib.ctx); n == 0 || err != nil {
+			return nil, err
+		}
+	}
+	for {
+		_, err := t.Store.Stat(lib.ctx, store.HeadName(sessionsHead, n+1))
+		if errors.Is(err, store.ErrNotFound) {
+			return t.generation(lib, n)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look for the newest head: %w", err)
+		}
+		n++
+	}
+}
+
+func (t *Target) hint(ctx context.Context) uint64 {
+	text, err := t.Store.Get(ctx, store.HintName(sessionsHead), 0, -1, nil)
+	if err != nil {
+		return 0
+	}
+	var n uint64
+	if _, err := fmt.Sscanf(string(text), "%d", &n); err != nil {
+		return 0
+	}
+	return n
+}
+
+func (t *Target) listNewest(ctx context.Context) (uint64, error) {
+	var newest uint64
+	err := t.Store.List(ctx, store.HeadPrefix(sessionsHead), func(e store.Entry) error {
+		if _, n, err := store.ParseHeadName(e.Name); err == nil {
+			newest = max(newest, n)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("list heads: %w", err)
+	}
+	return newest, nil
+}
+
+// generation reads and checks the n-th head, and reads its root.
+func (t *Target) generation(lib *library, n uint64) (*generation, error) {
+	g, err := t.readHead(lib, n)
+	if err != nil {
+		return nil, err
+	}
+	if g.root, err = lib.root(g.head.Root); err != nil {
+		return nil, err
+	}
+	if g.root.Generation != g.head.Generation || g.root.OwnerDID != t.format.OwnerDID {
+		return nil, &DamagedError{store.HeadName(sessionsHead, n), errors.New("its root is another's")}
+	}
+	return g, nil
+}
+
+func (t *Target) readHead(lib *library, n uint64) (*generation, error) {
+	name := store.HeadName(sessionsHead, n)
+	text, err := t.Store.Get(lib.ctx, name, 0, -1, nil)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	head, err := document.ParseHead(text, lib.packs)
+	if err != nil {
+		return nil, &DamagedError{name, err}
+	}
+	if head.Name != sessionsHead || head.Generation != int64(n) || head.Writer != t.format.OwnerDID {
+		return nil, &DamagedError{name, errors.New("not this owner's head of that number")}
+	}
+	if err := ledger.VerifyDID(head.Writer, head.Signed(), head.Signature); err != nil {
+		return nil, &DamagedError{name, err}
+	}
+	return &generation{head: head, text: digest.Sum(text)}, nil
+}
+
+// putHead writes the generation after base. store.ErrExists means that somebody
+// else did first.
+func (t *Target) putHead(ctx context.Context, base *generation, root document.Link, now time.Time) (*generation, error) {
+	nonce := make([]byte, 16)
+	if _, err := io.ReadFull(t.Rand, nonce); err != nil {
+		return nil, fmt.Errorf("draw a nonce: %w", err)
+	}
+	head := &document.Head{Name: sessionsHead, Generation: 1, Nonce: hex.EncodeToString(nonce),
+		Writer: t.Signer.DID(), Installation: t.Installation, Root: root, Time: stamp(now)}
+	if base != nil {
+		head.Generation = base.head.Generation + 1
+		head.Previous = base.text.String()
+	}
+	head.Signature = t.Signer.Sign(head.Signed())
+	text := head.Text()
+	name := store.HeadName(sessionsHead, uint64(head.Generation))
+	if err := store.PutOnce(ctx, t.Store, name, text); err != nil {
+		return nil, fmt.Errorf("put %s: %w", name, err)
+	}
+	// The head is the truth; a hint that cannot be written only costs a listing.
+	_ = t.Store.Hint(ctx, store.HintName(sessionsHead), fmt.Appendf(nil, "%d\n", head.Generation))
+	return &generation{head: head, text: digest.Sum(text)}, nil
+}

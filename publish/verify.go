@@ -1,0 +1,426 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"agentsync/collect/value"
+	"agentsync/hashgraph"
+	"agentsync/hashgraph/digest"
+	"agentsync/publish/document"
+	"agentsync/publish/pack"
+	"agentsync/publish/store"
+)
+
+// VerifyOptions say how much to check.
+type VerifyOptions struct {
+	Deep     bool // recompute every canonical hash
+	Workers  int
+	Progress func(done, total int, what string) // from several goroutines in turn
+}
+
+// VerifyReport says what was checked. Nothing is damaged when Problems is empty.
+type VerifyReport struct {
+	Generations, Packs, Documents, Sessions int
+	Bytes                                   int64 // of packs
+	Hashes                                  int   // canonical hashes recomputed
+	Unneeded                                int   // documents that no kept generation links to
+	Problems                                []VerifyProblem
+}
+
+// VerifyProblem is one thing that is not what it must be.
+type VerifyProblem struct {
+	What    string // head or pack name, or session key
+	Message string
+}
+
+// Verify checks everything that a kept generation reaches: signatures and the chain
+// of heads, every link, every pack to the byte, every frame's checksum, every
+// document's name; with Deep also every chunk, snapshot and manifest hash. It is
+// read-only and goes on after damage. An error means that the check itself could
+// not be done.
+func (t *Target) Verify(ctx context.Context, o VerifyOptions) (VerifyReport, error) {
+	v := &verification{Target: t, VerifyOptions: o, ctx: ctx,
+		links: map[document.Link]string{}, pages: map[document.Link]bool{}}
+	if err := v.structure(); err != nil {
+		return v.report, err
+	}
+	if err := v.checkPacks(); err != nil {
+		return v.report, err
+	}
+	if o.Deep {
+		return v.report, v.checkSessions()
+	}
+	return v.report, nil
+}
+
+type verification struct {
+	*Target
+	VerifyOptions
+	ctx    context.Context
+	lib    *library
+	mu     sync.Mutex
+	links  map[document.Link]string // every link found, and the id it must lead to ("" for any)
+	pages  map[document.Link]bool   // pages walked
+	rows   []*document.Row          // one for each manifest
+	report VerifyReport
+}
+
+func (v *verification) problem(what string, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.report.Problems = append(v.report.Problems, VerifyProblem{what, err.Error()})
+}
+
+// tolerate turns damage into a problem and returns nil; any other error is
+// returned.
+func (v *verification) tolerate(what string, err error) error {
+	if err == nil || v.ctx.Err() != nil {
+		return err
+	}
+	var damaged *DamagedError
+	if errors.As(err, &damaged) || errors.Is(err, store.ErrNotFound) {
+		v.problem(what, err)
+		return nil
+	}
+	return err
+}
+
+// structure walks from every kept head to every link.
+func (v *verification) structure() error {
+	v.lib = v.library(v.ctx)
+	newest, err := v.listNewest(v.ctx)
+	if err != nil {
+		return err
+	}
+	var after *generation
+	for n := newest; n > 0; n-- {
+		name := store.HeadName(sessionsHead, n)
+		g, err := v.readHead(v.lib, n)
+		if errors.Is(err, store.ErrNotFound) && after != nil {
+			break // older ones are pruned
+		}
+		if err != nil {
+			if err := v.tolerate(name, err); err != nil {
+				return err
+			}
+			continue
+		}
+		v.report.Generations++
+		if after != nil && after.head.Previous != g.text.String() {
+			v.problem(name, errors.New("the next head was put over another one"))
+		}
+		after = g
+		if err := v.tolerate(name, v.walkRoot(g)); err != nil {
+			return err
+		}
+	}
+	return v.walkRows()
+}
+
+func (v *verification) walkRoot(g *generation) error {
+	v.links[g.head.Root] = ""
+	root, err := v.lib.root(g.head.Root)
+	if err != nil {
+		return err
+	}
+	for _, tree := range []struct {
+		nodes []document.Child
+		page  func(document.Child) error
+	}{{root.All, v.walkPage}, {root.Recent, v.walkRecent}} {
+		for _, node := range tree.nodes {
+			if v.visited(node.Link) {
+				continue
+			}
+			pages, err := v.lib.children(node.Link)
+			if err != nil {
+				return err
+			}
+			for _, page := range pages {
+				if v.visited(page.Link) {
+					continue
+				}
+				if err := tree.page(page); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (v *verification) visited(link document.Link) bool {
+	if v.pages[link] {
+		return true
+	}
+	v.pages[link], v.links[link] = true, ""
+	return false
+}
+
+func (v *verification) walkPage(page document.Child) error {
+	rows, err := v.lib.rows(page.Link)
+	if err != nil {
+		return err
+	}
+	if len(rows) != page.Count || len(rows) == 0 || rows[0].Key != page.First {
+		return &DamagedError{store.PackName(page.Link.Pack.Name), errors.New("an index page is another page")}
+	}
+	for _, row := range rows {
+		at := row.TableAt
+		if at.IsZero() {
+			at = row.Table.Manifest
+		}
+		if !v.pages[at] {
+			v.pages[at] = true
+			v.rows = append(v.rows, row)
+		}
+	}
+	return nil
+}
+
+func (v *verification) walkRecent(page document.Child) error {
+	rows, err := v.lib.recent(page.Link)
+	if err == nil && len(rows) != page.Count {
+		err = &DamagedError{store.PackName(page.Link.Pack.Name), errors.New("a recent page is another page")}
+	}
+	return err
+}
+
+// walkRows notes the documents of every session.
+func (v *verification) walkRows() error {
+	causes := v.causes()
+	return parallel(v.ctx, v.Workers, len(v.rows), func(ctx context.Context, next func() int) error {
+		lib := v.library(ctx)
+		for i := next(); i >= 0; i = next() {
+			row := v.rows[i]
+			m, table, err := lib.manifest(row)
+			if err := v.tolerate(row.Key, err); err != nil {
+				return err
+			}
+			if err == nil {
+				v.note(causes, row, m, table)
+			}
+		}
+		return nil
+	})
+}
+
+func (v *verification) note(causes hashgraph.Causes, row *document.Row, m *document.Manifest, table document.Table) {
+	ids := make([]string, len(m.Chunks))
+	for i, d := range m.Chunks {
+		ids[i] = hashgraph.CellID(causes.Chunk(m.SourceID, m.NativeSessionID, d.Part, d.ContentHash))
+	}
+	id := hashgraph.CellID(causes.Session(m.SourceID, m.NativeSessionID, m.Driver, m.ManifestHash))
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.report.Sessions++
+	if !row.TableAt.IsZero() {
+		v.links[v.canonical(row.TableAt)] = ""
+	}
+	v.links[v.canonical(table.Manifest)] = id
+	for i, link := range table.Chunks {
+		v.links[v.canonical(link)] = ids[i]
+	}
+	for _, links := range [][]document.Link{table.ChunkPages, table.MessagePages} {
+		for _, link := range links {
+			v.links[v.canonical(link)] = ""
+		}
+	}
+}
+
+// canonical makes links comparable that different libraries read.
+func (v *verification) canonical(l document.Link) document.Link {
+	l.Pack = v.lib.packs.Of(l.Pack.Name)
+	return l
+}
+
+// checkPacks reads every pack that a link leads into.
+func (v *verification) checkPacks() error {
+	byPack := map[digest.Digest]map[int64]wanted{}
+	for link, id := range v.links {
+		name := link.Pack.Name
+		if byPack[name] == nil {
+			byPack[name] = map[int64]wanted{}
+		}
+		byPack[name][link.Offset] = wanted{link.Length, id}
+	}
+	names := make([]digest.Digest, 0, len(byPack))
+	for name := range byPack {
+		names = append(names, name)
+	}
+	return parallel(v.ctx, v.Workers, len(names), func(ctx context.Context, next func() int) error {
+		lib := v.library(ctx)
+		for i := next(); i >= 0; i = next() {
+			if err := v.checkPack(lib, names[i], byPack[names[i]], len(names)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// wanted is what a link expects at its place.
+type wanted struct {
+	length int64
+	id     string
+}
+
+func (v *verification) checkPack(lib *library, name digest.Digest, want map[int64]wanted, total int) error {
+	var text []byte
+	found, documents := 0, 0
+	var bytes int64
+	err := pack.Verify(lib.ctx, v.Store, name, func(e pack.Entry, frame []byte) error {
+		var err error
+		documents++
+		bytes += e.Length
+		if text, err = lib.decode(text[:0], frame); err != nil {
+			return &DamagedError{store.PackName(name), fmt.Errorf("frame at %d: %w", e.Offset, err)}
+		}
+		w, linked := want[e.Offset]
+		if linked {
+			found++
+		}
+		return checkEntry(name, e, text, w, linked)
+	})
+	var corrupt *pack.CorruptError
+	if errors.As(err, &corrupt) {
+		err = &DamagedError{store.PackName(name), err}
+	}
+	if err == nil && found < len(want) {
+		err = &DamagedError{store.PackName(name), fmt.Errorf("%d links lead to no document", len(want)-found)}
+	}
+	if err := v.tolerate(store.PackName(name), err); err != nil {
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.report.Packs++
+	v.report.Documents += documents
+	v.report.Unneeded += documents - found
+	v.report.Bytes += bytes
+	if v.Progress != nil {
+		v.Progress(v.report.Packs, total, store.PackName(name))
+	}
+	return nil
+}
+
+// checkEntry compares one document with its name and with the link to it.
+func checkEntry(name digest.Digest, e pack.Entry, text []byte, w wanted, linked bool) error {
+	bad := func(format string, args ...any) error {
+		return &DamagedError{store.PackName(name), fmt.Errorf("document at %d "+format, append([]any{e.Offset}, args...)...)}
+	}
+	if strings.HasPrefix(e.ID, "sha256:") && digest.Sum(text).String() != e.ID {
+		return bad("is not the content that its name says")
+	}
+	if int64(len(text)) != e.Plain {
+		return bad("has %d bytes, its table says %d", len(text), e.Plain)
+	}
+	if linked && (w.length != e.Length || w.id != "" && w.id != e.ID) {
+		return bad("is not the one that is linked")
+	}
+	return nil
+}
+
+// checkSessions recomputes the canonical hashes of every session.
+func (v *verification) checkSessions() error {
+	done := 0
+	return parallel(v.ctx, v.Workers, len(v.rows), func(ctx context.Context, next func() int) error {
+		lib, hasher := v.library(ctx), &hashgraph.Hasher{}
+		s := &Session{lib: lib}
+		for i := next(); i >= 0; i = next() {
+			row := v.rows[i]
+			hashes, err := deepCheck(s, row, hasher, v.causes())
+			if err := v.tolerate(row.Key, err); err != nil {
+				return err
+			}
+			v.mu.Lock()
+			v.report.Hashes += hashes
+			done++
+			if v.Progress != nil {
+				v.Progress(done, len(v.rows), row.Key)
+			}
+			v.mu.Unlock()
+		}
+		return nil
+	})
+}
+
+// deepCheck recomputes the hashes of one session and counts them. It reuses the
+// session's buffers.
+func deepCheck(s *Session, row *document.Row, hasher *hashgraph.Hasher, causes hashgraph.Causes) (int, error) {
+	m, table, err := s.lib.manifest(row)
+	if err != nil {
+		return 0, err
+	}
+	s.Row, s.Manifest, s.table = row, m, table
+	bad := func(format string, args ...any) error {
+		return &DamagedError{row.Key, fmt.Errorf(format, args...)}
+	}
+	var values []value.Value
+	for n := range s.Parts() {
+		c, err := s.Part(n)
+		if err != nil {
+			return n, err
+		}
+		values = values[:0]
+		for i := range c.Events {
+			values = append(values, c.Events[i].Value)
+		}
+		if hasher.StableArray(values) != c.ContentHash {
+			return n, bad("part %d does not have the content hash it is named by", n)
+		}
+	}
+	var messages hashgraph.Messages
+	err = s.Messages(0, func(i int, v value.Value) error {
+		id, _ := v.Get("id")
+		messages.Add(hasher, id.Str(), v)
+		return nil
+	})
+	if err != nil {
+		return s.Parts(), err
+	}
+	if hashgraph.SnapshotHash(hasher, snapshotValue(m), &messages) != m.SnapshotHash || m.SnapshotHash != row.ContentHash {
+		return s.Parts(), bad("snapshot hash differs")
+	}
+	if hashgraph.ManifestHash(hasher, logicalManifest(causes, m), &messages) != m.ManifestHash {
+		return s.Parts() + 1, bad("manifest hash differs")
+	}
+	return s.Parts() + 2, nil
+}
+
+// parallel lets workers take the numbers below n, each once, and returns the first
+// error after all have stopped. next gives -1 when there is nothing left.
+func parallel(ctx context.Context, workers, n int, work func(ctx context.Context, next func() int) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var mu sync.Mutex
+	at := 0
+	next := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		if at == n || ctx.Err() != nil {
+			return -1
+		}
+		at++
+		return at - 1
+	}
+	workers = max(1, min(workers, n))
+	errs := make(chan error)
+	for range workers {
+		go func() { errs <- work(ctx, next) }()
+	}
+	var first error
+	for range workers {
+		if err := <-errs; err != nil && first == nil {
+			first = err
+			cancel()
+		}
+	}
+	if first == nil {
+		first = ctx.Err()
+	}
+	return first
+}

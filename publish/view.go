@@ -1,0 +1,200 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"agentsync/collect/value"
+	"agentsync/publish/document"
+	"agentsync/publish/store"
+)
+
+// View is one generation, opened for reading. It serves one goroutine.
+type View struct {
+	target *Target
+	lib    *library
+	gen    *generation
+	index  *index
+}
+
+// View opens the newest generation; ErrEmpty when there is none.
+func (t *Target) View(ctx context.Context) (*View, error) {
+	lib := t.library(ctx)
+	g, err := t.newest(lib)
+	if err != nil {
+		return nil, err
+	}
+	if g == nil {
+		return nil, fmt.Errorf("read %s: %w", t.Store.Location(), ErrEmpty)
+	}
+	return &View{t, lib, g, newIndex(lib, g)}, nil
+}
+
+// Root returns the generation's root document.
+func (v *View) Root() *document.Root { return v.gen.root }
+
+// Head returns the generation's head.
+func (v *View) Head() *document.Head { return v.gen.head }
+
+// Rows calls fn for every session row in key order.
+func (v *View) Rows(fn func(*document.Row) error) error { return v.index.each(fn) }
+
+// Find returns the row with that key, nil when there is none.
+func (v *View) Find(key string) (*document.Row, error) { return v.index.find(key) }
+
+// Newest calls fn for the rows of the recent index, the last changed first, until
+// it returns an error. It reads no page that it does not need.
+func (v *View) Newest(fn func(*document.Row) error) error {
+	nodes := v.gen.root.Recent
+	for i := len(nodes) - 1; i >= 0; i-- {
+		pages, err := v.lib.children(nodes[i].Link)
+		if err != nil {
+			return err
+		}
+		for j := len(pages) - 1; j >= 0; j-- {
+			if err := v.newestOf(pages[j], fn); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (v *View) newestOf(page document.Child, fn func(*document.Row) error) error {
+	rows, err := v.lib.recent(page.Link)
+	if err != nil {
+		return err
+	}
+	for k := len(rows) - 1; k >= 0; k-- {
+		row, err := v.index.find(rows[k].Key)
+		if err != nil {
+			return err
+		}
+		if row == nil {
+			return &DamagedError{store.PackName(page.Link.Pack.Name),
+				fmt.Errorf("recent index names %s, the complete one does not", rows[k].Key)}
+		}
+		if err := fn(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Session is one published session, opened for reading.
+type Session struct {
+	Row      *document.Row
+	Manifest *document.Manifest
+	table    document.Table
+	lib      *library
+	tape     value.Tape
+	text     []byte
+}
+
+// Session opens the session of a row.
+func (v *View) Session(row *document.Row) (*Session, error) { return openSession(v.lib, row) }
+
+func openSession(lib *library, row *document.Row) (*Session, error) {
+	m, table, err := lib.manifest(row)
+	if err != nil {
+		return nil, err
+	}
+	return &Session{Row: row, Manifest: m, table: table, lib: lib}, nil
+}
+
+// Messages calls fn for the normalized messages from index from on.
+func (s *Session) Messages(from int, fn func(i int, v value.Value) error) error {
+	for page := from / document.PageRows; page <= len(s.Manifest.MessagePages); page++ {
+		rows, err := s.lib.messages(s.Manifest, s.table, page)
+		if err != nil {
+			return err
+		}
+		for k, row := range rows {
+			if i := page*document.PageRows + k; i >= from {
+				if err := fn(i, row); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// Parts counts the session's chunks.
+func (s *Session) Parts() int { return len(s.Manifest.Chunks) }
+
+// Part reads one chunk. It is good until the next call.
+func (s *Session) Part(n int) (*document.Chunk, error) {
+	text, err := s.lib.textInto(s.table.Chunks[n], s.text[:0])
+	if err != nil {
+		return nil, err
+	}
+	s.text = text
+	s.tape.Reset()
+	c, err := document.ParseChunk(text, &s.tape)
+	if err != nil {
+		return nil, &DamagedError{store.PackName(s.table.Chunks[n].Pack.Name), err}
+	}
+	d := s.Manifest.Chunks[n]
+	if c.Key != s.Row.Key || c.Part != d.Part || c.ContentHash != d.ContentHash || len(c.Events) != d.EventCount {
+		return nil, &DamagedError{store.PackName(s.table.Chunks[n].Pack.Name),
+			fmt.Errorf("part %d of %s is another chunk", n, s.Row.Key)}
+	}
+	return c, nil
+}
+
+// Events calls fn for every native event, in order. Event and bytes are good until
+// fn returns.
+func (s *Session) Events(fn func(i int, e *document.ChunkEvent) error) error {
+	i := 0
+	for n := range s.Parts() {
+		c, err := s.Part(n)
+		if err != nil {
+			return err
+		}
+		for k := range c.Events {
+			if err := fn(i, &c.Events[k]); err != nil {
+				return err
+			}
+			i++
+		}
+	}
+	return nil
+}
+
+// LogEntry is one generation of the chain.
+type LogEntry struct {
+	Head *document.Head
+	Root *document.Root // nil when its pack is gone
+}
+
+// Log calls fn for every kept generation, newest first, until fn returns an error.
+func (t *Target) Log(ctx context.Context, fn func(LogEntry) error) error {
+	lib := t.library(ctx)
+	g, err := t.newest(lib)
+	if err != nil || g == nil {
+		return err
+	}
+	for {
+		if err := fn(LogEntry{g.head, g.root}); err != nil {
+			return err
+		}
+		if g.head.Generation == 1 {
+			return nil
+		}
+		n := uint64(g.head.Generation - 1)
+		if g, err = t.readHead(lib, n); err != nil {
+			if errors.Is(err, store.ErrNotFound) {
+				return nil // pruned
+			}
+			return err
+		}
+		if g.root, err = lib.root(g.head.Root); err != nil {
+			var damaged *DamagedError
+			if !errors.As(err, &damaged) || !errors.Is(err, store.ErrNotFound) {
+				return err
+			}
+		}
+	}
+}
