@@ -29,7 +29,7 @@ func NewEncoder() *Encoder { return &Encoder{newWriter(zstd.SpeedDefault)} }
 
 func newWriter(level zstd.EncoderLevel) *zstd.Encoder {
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(1),
-		zstd.WithWindowSize(window), zstd.WithEncoderCRC(true), zstd.WithZeroFrames(true), zstd.WithLowerEncoderMem(true))
+		zstd.WithWindowSize(window), zstd.WithEncoderCRC(true), zstd.WithZeroFrames(true), zstd.WithSingleSegment(true), zstd.WithLowerEncoderMem(true))
 	if err != nil {
 		panic(fmt.Sprintf("chunk: fixed encoder options: %v", err))
 	}
