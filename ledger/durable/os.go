@@ -82,8 +82,9 @@ func (osFS) SyncDir(path string) error {
 	return syncDir(path)
 }
 
-// heldHere names the lock files this process holds. Some systems lock by process,
-// and there only this keeps two goroutines apart.
+// heldHere maps the path of each lock file that this process holds to its lock. Some
+// systems lock by process, and there only this keeps two goroutines apart. It also
+// keeps the open file from being collected, and closed, under a forgetful caller.
 var heldHere sync.Map
 
 func (osFS) TryLock(path string) (func() error, bool, error) {
@@ -95,6 +96,7 @@ func (osFS) TryLock(path string) (func() error, bool, error) {
 		heldHere.Delete(path)
 		return nil, false, err
 	}
+	heldHere.Store(path, lock)
 	unlock := sync.OnceValue(func() error {
 		defer heldHere.Delete(path)
 		return lock.Unlock()
