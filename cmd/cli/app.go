@@ -144,12 +144,13 @@ func globalFlags() []urfave.Flag {
 	}
 }
 
-// readGlobals takes the global flags over, and the variables that stand for them.
+// readGlobals takes the global flags over. Package config reads the variables that
+// stand for them.
 func (v *invocation) readGlobals(c *urfave.Context) error {
 	v.globals = globals{
-		config:   firstOf(c.String("config"), v.env.Getenv("AGENTSYNC_CONFIG")),
-		state:    firstOf(c.String("state"), v.env.Getenv("AGENTSYNC_STATE")),
-		store:    firstOf(c.String("store"), v.env.Getenv("AGENTSYNC_STORE")),
+		config:   c.String("config"),
+		state:    c.String("state"),
+		store:    c.String("store"),
 		quiet:    c.Bool("quiet"),
 		progress: progressMode(c.String("progress")),
 		wait:     c.Duration("wait"),

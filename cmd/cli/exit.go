@@ -98,9 +98,13 @@ func usageError(hint, format string, args ...any) *failure {
 	return failWith(exitUsage, hint, format, args...)
 }
 
-// errPartial ends a pass that did what it could. Every missing item has been
-// reported by then, so it is not printed again.
-var errPartial = errors.New("done in part")
+// reported ends a run whose failures have been printed already, item by item.
+type reported exitCode
+
+func (r reported) Error() string { return exitCode(r).word() }
+
+// errPartial ends a pass that did what it could.
+const errPartial = reported(exitPartial)
 
 // classify turns whatever a room returned into a failure. The interruption of ctx
 // by a signal outranks what the interrupted work said about it.

@@ -34,6 +34,9 @@ func counted(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
+// number is a count in a table.
+func number(n int) string { return strconv.Itoa(n) }
+
 // storedTime is the form of every stored time.
 const storedTime = "2006-01-02T15:04:05.000Z"
 

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,39 +63,43 @@ func TestAbbreviatedKeysCanBeTyped(t *testing.T) {
 		t.Errorf("abbreviated to %q", short)
 	}
 	for _, key := range keys {
-		if got, err := chooseKey(short[key], keys); err != nil || got != key {
+		var found []string
+		for _, other := range keys {
+			if answers(short[key], other) && (short[key] == other || short[key] != key) {
+				found = append(found, other)
+			}
+		}
+		if got, err := onlyKey(short[key], found); err != nil || got != key {
 			t.Errorf("%q, typed for %q, finds %q: %v", short[key], key, got, err)
 		}
 	}
 }
 
-func TestChooseKeyRefusesToGuess(t *testing.T) {
-	keys := []string{"claude/0f3c9a1b-aaaa", "claude/0f3c9a1b-bbbb", "codex/0f3c9a1b-aaaa"}
+func TestSessionsAnswerToBeginnings(t *testing.T) {
 	for _, test := range []struct {
-		typed, want, message string
+		typed string
+		want  bool
 	}{
-		{"claude/0f3c9a1b-a", "claude/0f3c9a1b-aaaa", ""},
-		{"0f3c9a1b-b", "claude/0f3c9a1b-bbbb", ""},
-		{"codex/", "codex/0f3c9a1b-aaaa", ""},
-		{"0f3c9a1b-aaaa", "", "several sessions answer to 0f3c9a1b-aaaa"},
-		{"claude/0f", "", "several sessions answer to claude/0f"},
-		{"ffff", "", "no published session answers to ffff"},
-		{"c", "", "no published session answers to c"},
-		{"", "", "no published session answers to "},
+		{"claude/0f3c9a1b-aaaa", true}, {"claude/0f", true}, {"0f3c9a1b-aaaa", true}, {"0f3c", true}, {"claude/", true},
+		{"", false}, {"9a1b", false}, {"codex/0f", false}, {"0f3c9a1b-aaaa-more", false},
 	} {
-		got, err := chooseKey(test.typed, keys)
-		var f *failure
-		if got != test.want || (err != nil) != (test.message != "") || err != nil && (!errors.As(err, &f) || f.Error() != test.message) {
-			t.Errorf("%q finds %q: %v", test.typed, got, err)
+		if got := answers(test.typed, "claude/0f3c9a1b-aaaa"); got != test.want {
+			t.Errorf("%q: %t", test.typed, got)
 		}
 	}
+}
+
+func TestNoKeyIsGuessed(t *testing.T) {
 	many := make([]string, 40)
 	for i := range many {
 		many[i] = "claude/aaaaaaaa" + strings.Repeat("b", i)
 	}
-	_, err := chooseKey("aaaa", slices.Clone(many))
+	_, err := onlyKey("aaaa", many)
 	var f *failure
-	if !errors.As(err, &f) || strings.Count(f.hint, "claude/") != mostNamed || !strings.HasSuffix(f.hint, "…") {
-		t.Errorf("an ambiguous key names too many: %v", f)
+	if !errors.As(err, &f) || f.exit != exitUsage || strings.Count(f.hint, "claude/") != mostNamed || !strings.HasSuffix(f.hint, "…") {
+		t.Errorf("an ambiguous key gives %v", err)
+	}
+	if _, err := onlyKey("ffff", nil); !errors.As(err, &f) || f.exit != exitFailed || f.code != "no-such-session" {
+		t.Errorf("an unknown key gives %v", err)
 	}
 }

@@ -39,48 +39,19 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// keyMatch says how well a session answers to what was typed.
-type keyMatch int
-
-const (
-	noMatch keyMatch = iota
-	beginsWith
-	exactly
-)
-
-// matchKey compares a session with a typed key, native id, or beginning of either.
-func matchKey(typed, key string) keyMatch {
+// answers reports whether a session is meant by what was typed: its key, its native
+// id, or the beginning of either.
+func answers(typed, key string) bool {
 	_, native, _ := strings.Cut(key, "/")
-	switch {
-	case typed == "":
-		return noMatch
-	case typed == key, typed == native:
-		return exactly
-	case strings.HasPrefix(key, typed) && strings.Contains(typed, "/"), strings.HasPrefix(native, typed):
-		return beginsWith
-	}
-	return noMatch
+	return typed != "" && (strings.HasPrefix(key, typed) || strings.HasPrefix(native, typed))
 }
 
 // mostNamed is how many candidates an ambiguous key's error names.
 const mostNamed = 5
 
-// chooseKey returns the one key that answers to what was typed. A whole key or native
-// id wins over beginnings; several answers or none are usage errors.
-func chooseKey(typed string, keys []string) (string, error) {
-	var begin, whole []string
-	for _, key := range keys {
-		switch matchKey(typed, key) {
-		case exactly:
-			whole = append(whole, key)
-		case beginsWith:
-			begin = append(begin, key)
-		}
-	}
-	found := whole
-	if len(found) == 0 {
-		found = begin
-	}
+// onlyKey returns the one key that was found for what was typed. None and several
+// are errors: nothing is guessed.
+func onlyKey(typed string, found []string) (string, error) {
 	switch len(found) {
 	case 1:
 		return found[0], nil
@@ -88,10 +59,9 @@ func chooseKey(typed string, keys []string) (string, error) {
 		return "", &failure{exit: exitFailed, code: "no-such-session", session: typed,
 			message: "no published session answers to " + typed, hint: "see them all: agentsync ls --all"}
 	}
-	slices.Sort(found)
-	more := ""
-	if len(found) > mostNamed {
-		found, more = found[:mostNamed], ", …"
+	named, more := slices.Sorted(slices.Values(found)), ""
+	if len(named) > mostNamed {
+		named, more = named[:mostNamed], ", …"
 	}
-	return "", usageError("type more of it: "+joined(found)+more, "several sessions answer to %s", typed)
+	return "", usageError("type more of it: "+joined(named)+more, "several sessions answer to %s", typed)
 }
