@@ -1,6 +1,7 @@
 package hashgraph
 
 import (
+	"encoding/binary"
 	"hash/maphash"
 
 	"agentsync/collect/value"
@@ -58,16 +59,24 @@ func (h *Hasher) maphash(p []byte) uint64 {
 	return maphash.Bytes(h.seed, p)
 }
 
-const hexDigits = "0123456789abcdef"
+// hexPairs holds the two digits of every byte, the first one low.
+var hexPairs = func() (pairs [256]uint16) {
+	const digits = "0123456789abcdef"
+	for i := range pairs {
+		pairs[i] = uint16(digits[i>>4]) | uint16(digits[i&15])<<8
+	}
+	return pairs
+}()
 
 // named returns the digest of the text that is prefix and d's hexadecimal digits.
 func (h *Hasher) named(prefix string, d *digest.Digest) digest.Digest {
 	n := copy(h.line[:], prefix)
-	for _, b := range d {
-		h.line[n], h.line[n+1] = hexDigits[b>>4], hexDigits[b&15]
-		n += 2
+	digits := h.line[n : n+2*len(d)]
+	for i := 0; i < len(d); i += 4 {
+		binary.LittleEndian.PutUint64(digits[2*i:], uint64(hexPairs[d[i]])|uint64(hexPairs[d[i+1]])<<16|
+			uint64(hexPairs[d[i+2]])<<32|uint64(hexPairs[d[i+3]])<<48)
 	}
-	return digest.Sum(h.line[:n])
+	return digest.Sum(h.line[:n+2*len(d)])
 }
 
 // textDigest returns the digest of d's "sha256:" form, by which it is always fed:

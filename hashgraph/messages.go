@@ -22,26 +22,25 @@ var (
 // Messages stands for the normalized messages of one session in its two hashes. It
 // keeps 96 bytes a message, whatever the messages hold. Add and Truncate need it
 // alone; several goroutines may hash with it at once, each with its own Hasher.
-type Messages struct{ rows []message }
-
-// message is what both hashes need of one message.
-type message struct {
-	value    digest.Digest // of the text of its value hash
-	snapshot digest.Digest // its cause in the snapshot record
-	manifest digest.Digest // its cause in the manifest record
+type Messages struct {
+	values   []digest.Digest // of the texts of the value hashes
+	snapshot []digest.Digest // causes in the snapshot record
+	manifest []digest.Digest // causes in the manifest record
 }
 
 // Len counts the messages.
-func (m *Messages) Len() int { return len(m.rows) }
+func (m *Messages) Len() int { return len(m.values) }
 
 // Truncate keeps the first n messages.
-func (m *Messages) Truncate(n int) { m.rows = m.rows[:n] }
+func (m *Messages) Truncate(n int) {
+	m.values, m.snapshot, m.manifest = m.values[:n], m.snapshot[:n], m.manifest[:n]
+}
 
 // Add appends a message. The id must not be empty and be no other message's; record
 // must hold it as its field id, have no field key, and hold no array.
 func (m *Messages) Add(h *Hasher, id string, record value.Value) {
 	d := h.Hash(record)
-	row := message{value: h.textDigest(&d)}
+	m.values = append(m.values, h.textDigest(&d))
 	h.feed = append(h.feed[:0], causeHead...)
 	h.feed = append(h.feed, atIdentity...)
 	h.feed = append(h.feed, byField...)
@@ -50,9 +49,8 @@ func (m *Messages) Add(h *Hasher, id string, record value.Value) {
 	h.text([]byte(id))
 	h.feed = append(append(h.feed, tagEnd), atPath...)
 	head := len(h.feed)
-	row.snapshot = h.causeAt(head, snapshotPath)
-	row.manifest = h.causeAt(head, manifestPath)
-	m.rows = append(m.rows, row)
+	m.snapshot = append(m.snapshot, h.causeAt(head, snapshotPath))
+	m.manifest = append(m.manifest, h.causeAt(head, manifestPath))
 }
 
 // causeAt closes the cause whose stream is written up to its path.
@@ -66,23 +64,23 @@ func (h *Hasher) causeAt(head int, path string) digest.Digest {
 // normalizedMessages, empty in the value, are those of m.
 // It panics when the record has no such empty array.
 func SnapshotHash(h *Hasher, snapshot value.Value, m *Messages) digest.Digest {
-	return h.filled(snapshot, &gap{path: snapshotPath, rows: m.rows, cause: func(r *message) *digest.Digest { return &r.snapshot }})
+	return h.filled(snapshot, &gap{path: snapshotPath, causes: m.snapshot, values: m.values})
 }
 
 // ManifestHash returns the stable hash of a manifest record (spec 5.7) whose
 // normalized.messages, empty in the value, are those of m.
 // It panics when the record has no such empty array.
 func ManifestHash(h *Hasher, manifest value.Value, m *Messages) digest.Digest {
-	return h.filled(manifest, &gap{path: manifestPath, rows: m.rows, cause: func(r *message) *digest.Digest { return &r.manifest }})
+	return h.filled(manifest, &gap{path: manifestPath, causes: m.manifest, values: m.values})
 }
 
 // gap is the array of a record that messages fill.
 type gap struct {
-	path  string // the streams of its keys
-	rows  []message
-	cause func(*message) *digest.Digest
-	at    int // where in the root's stream its elements belong
-	found bool
+	path   string // the streams of its keys
+	causes []digest.Digest
+	values []digest.Digest
+	at     int // where in the root's stream its elements belong
+	found  bool
 }
 
 // meet notes the array when it is the one to fill: at the root, under its path.
@@ -102,8 +100,8 @@ func (h *Hasher) filled(v value.Value, g *gap) digest.Digest {
 	}
 	root := running{hash: digest.New(), buf: h.spare[:0]}
 	root.buf = append(root.buf, h.feed[:g.at]...)
-	for i := range g.rows {
-		root.buf = h.appendLink(root.buf, h.named("of:", g.cause(&g.rows[i])))
+	for i := range g.causes {
+		root.buf = h.appendLink(root.buf, h.named("of:", &g.causes[i]))
 		root.room()
 	}
 	root.buf = append(root.buf, h.feed[g.at:]...)
@@ -115,10 +113,10 @@ func (h *Hasher) filled(v value.Value, g *gap) digest.Digest {
 // finishFilled is finish with the messages' cells among those found. Causes of
 // messages are all different, so their order needs no value hashes.
 func (h *Hasher) finishFilled(root digest.Digest, g *gap) digest.Digest {
-	n := len(g.rows)
+	n := len(g.causes)
 	cause := func(i int) *digest.Digest {
 		if i < n {
-			return g.cause(&g.rows[i])
+			return &g.causes[i]
 		}
 		return &h.cells[i-n].cause
 	}
@@ -134,7 +132,7 @@ func (h *Hasher) finishFilled(root digest.Digest, g *gap) digest.Digest {
 		i := int(r.index)
 		all.buf = appendLong(append(all.buf, cellCause...), h.textDigest(cause(i)))
 		if all.buf = append(all.buf, cellValue...); i < n {
-			all.buf = appendLong(all.buf, g.rows[i].value)
+			all.buf = appendLong(all.buf, g.values[i])
 		} else {
 			all.buf = appendLong(all.buf, h.textDigest(&h.cells[i-n].value))
 		}
@@ -151,15 +149,21 @@ func (h *Hasher) finishFilled(root digest.Digest, g *gap) digest.Digest {
 // exportHead starts an exported state; the number is its form's.
 const exportHead = "agentsync messages 1\n"
 
+// columns are the lists that make up the state.
+func (m *Messages) columns() [3]*[]digest.Digest {
+	return [3]*[]digest.Digest{&m.values, &m.snapshot, &m.manifest}
+}
+
 // Export appends the state in a form that Import reads, 96 bytes a message.
 func (m *Messages) Export(dst []byte) []byte {
 	from := len(dst)
-	dst = slices.Grow(dst, len(exportHead)+8+96*len(m.rows)+4)
+	dst = slices.Grow(dst, len(exportHead)+8+96*m.Len()+4)
 	dst = append(dst, exportHead...)
-	dst = binary.BigEndian.AppendUint64(dst, uint64(len(m.rows)))
-	for i := range m.rows {
-		r := &m.rows[i]
-		dst = append(append(append(dst, r.value[:]...), r.snapshot[:]...), r.manifest[:]...)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(m.Len()))
+	for _, column := range m.columns() {
+		for i := range *column {
+			dst = append(dst, (*column)[i][:]...)
+		}
 	}
 	return binary.BigEndian.AppendUint32(dst, crc32.Checksum(dst[from:], crc32.MakeTable(crc32.Castagnoli)))
 }
@@ -179,12 +183,11 @@ func (m *Messages) Import(state []byte) error {
 	if n != uint64(len(rows)/96) || len(rows)%96 != 0 || sum != binary.BigEndian.Uint32(body[len(body)-4:]) {
 		return fmt.Errorf("import %d bytes: %w", len(state), ErrState)
 	}
-	m.rows = make([]message, n)
-	for i := range m.rows {
-		r := &m.rows[i]
-		rows = rows[copy(r.value[:], rows):]
-		rows = rows[copy(r.snapshot[:], rows):]
-		rows = rows[copy(r.manifest[:], rows):]
+	for _, column := range m.columns() {
+		*column = make([]digest.Digest, n)
+		for i := range *column {
+			rows = rows[copy((*column)[i][:], rows):]
+		}
 	}
 	return nil
 }
