@@ -124,6 +124,37 @@ func TestOpenState(t *testing.T) {
 	})
 }
 
+// C100: another store is noticed before anything is concluded from what is missing there.
+func TestBindStore(t *testing.T) {
+	disk := crashfs.New(1)
+	disk.SetSurvival(0)
+	s := openState(t, disk)
+	here, there := "file:///srv/agent-sessions", "s3://bucket/prefix?endpoint=https://example.com"
+	if err := s.BindStore(here); err != nil {
+		t.Fatal(err)
+	}
+	disk.Crash()
+	s = openState(t, disk)
+	if err := s.BindStore(here); err != nil {
+		t.Fatal(err)
+	}
+	var other *ledger.OtherStoreError
+	if err := s.BindStore(there); !errors.As(err, &other) || other.Bound != here || other.Asked != there {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{"", "a\nb", strings.Repeat("a", 20000)} {
+		if err := openState(t, crashfs.New(1)).BindStore(bad); err == nil {
+			t.Errorf("%.10q was accepted", bad)
+		}
+	}
+	overwrite(t, disk, "store", "")
+	var corrupt *ledger.CorruptError
+	if err := s.BindStore(here); !errors.As(err, &corrupt) {
+		t.Fatal(err)
+	}
+	wantContent(t, disk, "store", "")
+}
+
 // seed is a source of randomness that always says the same.
 func seed(b byte) *bytes.Reader { return bytes.NewReader(bytes.Repeat([]byte{b}, 64)) }
 

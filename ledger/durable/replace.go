@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -49,9 +50,10 @@ func Create(fsys FS, path string, content []byte, mode fs.FileMode) error {
 // removes the temporary name whatever happens. A taken name is fs.ErrExist. Then too
 // the folder has been synced: the one who took the name may have died before its own
 // sync, and a caller who finds its content there will rely on it.
-// Any other error leaves open whether the name exists.
+// Where links cannot be made it is ErrNoLinks, and any other error leaves open whether
+// the name exists.
 func Settle(fsys FS, temp, path string) error {
-	err := fsys.Link(temp, path)
+	err := link(fsys, temp, path)
 	if err == nil || isExist(err) {
 		if syncErr := fsys.SyncDir(filepath.Dir(path)); syncErr != nil {
 			err = syncErr
@@ -60,6 +62,18 @@ func Settle(fsys FS, temp, path string) error {
 	// A temporary name that cannot be removed costs space until SweepTemps; the
 	// outcome is decided already.
 	_ = fsys.Remove(temp)
+	return err
+}
+
+// ErrNoLinks reports a file system that refuses a second name for a file, as those of
+// memory sticks do. Nothing can be created exactly once there.
+var ErrNoLinks = errors.New("the file system makes no hard links")
+
+func link(fsys FS, from, to string) error {
+	err := fsys.Link(from, to)
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, errors.ErrUnsupported) {
+		return fmt.Errorf("%w: %w", ErrNoLinks, err)
+	}
 	return err
 }
 

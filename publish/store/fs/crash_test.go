@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -266,6 +267,21 @@ func TestReadOnlyStore(t *testing.T) {
 		if !errors.Is(err, store.ErrReadOnly) || !strings.Contains(err.Error(), "read-only file system") {
 			t.Errorf("%s: %v, want ErrReadOnly with the system's text", call, err)
 		}
+	}
+}
+
+func TestDiskWithoutLinks(t *testing.T) {
+	disk := crashfs.New(1)
+	s := openOn(t, disk)
+	disk.OnStep(func(at crashfs.Step) error {
+		if at.Name == "link" {
+			return syscall.EPERM
+		}
+		return nil
+	})
+	err := store.PutOnce(t.Context(), s, "format.json", nil)
+	if !errors.Is(err, durable.ErrNoLinks) || errors.Is(err, store.ErrReadOnly) || len(disk.Files()) != 0 {
+		t.Fatalf("%v, left %q", err, disk.Files())
 	}
 }
 

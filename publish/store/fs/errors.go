@@ -20,8 +20,8 @@ func readError(err error) error {
 // writeError gives a failure to write the store's meaning, and keeps the system's text.
 func writeError(err error) error {
 	switch {
-	case err == nil:
-		return nil
+	case err == nil || errors.Is(err, durable.ErrNoLinks):
+		return err // such a folder can be written, but is no store
 	case durable.IsFull(err):
 		return fmt.Errorf("%w: %w", store.ErrFull, err)
 	case durable.IsReadOnly(err):

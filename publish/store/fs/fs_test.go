@@ -204,6 +204,15 @@ func BenchmarkPutOnce(b *testing.B) {
 	}
 }
 
+func BenchmarkOpenNew(b *testing.B) {
+	dir := b.TempDir()
+	n := 0
+	for b.Loop() {
+		n++
+		open(b, filepath.Join(dir, fmt.Sprint(n)))
+	}
+}
+
 func BenchmarkGet(b *testing.B) {
 	s := open(b, b.TempDir())
 	content := bytes.Repeat([]byte("x"), 1<<20)
