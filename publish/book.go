@@ -1,8 +1,6 @@
 package publish
 
 import (
-	"errors"
-	"io/fs"
 	"path/filepath"
 	"slices"
 
@@ -94,7 +92,8 @@ func (t *Target) readClaims() *claims {
 	return c
 }
 
-// saveClaims replaces the cache. It is not synced: a lost cache costs a re-read.
+// saveClaims replaces the cache. It is not synced, and failing to write it fails
+// nothing: a lost cache costs a re-read.
 func (t *Target) saveClaims(book *claimBook, g *generation) error {
 	if t.State == "" {
 		return nil
@@ -105,11 +104,7 @@ func (t *Target) saveClaims(book *claimBook, g *generation) error {
 			c.Rows = append(c.Rows, *book.bySource[source][native])
 		}
 	}
-	err := durable.Replace(t.FS, filepath.Join(t.State, claimsFile), c.encode(), 0o600, false)
-	if errors.Is(err, fs.ErrPermission) {
-		return nil
-	}
-	return err
+	return durable.Replace(t.FS, filepath.Join(t.State, claimsFile), c.encode(), 0o600, false)
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -41,7 +41,8 @@ func (w *work) tryCommit(changed []rowChange, sources []document.Source, dirs ma
 	root, same := w.nextRoot(changed, sources, dirs)
 	if same {
 		w.report.Generation = root.Generation
-		return true, w.remember(w.base, dirs)
+		w.remember(w.base, dirs)
+		return true, nil
 	}
 	if w.DryRun {
 		w.report.Generation = root.Generation
@@ -60,7 +61,8 @@ func (w *work) tryCommit(changed []rowChange, sources []document.Source, dirs ma
 	}
 	g.root = root
 	w.report.Generation = root.Generation
-	return true, w.remember(g, dirs)
+	w.remember(g, dirs)
+	return true, nil
 }
 
 // nextRoot is the root to write, its pages left out, and whether it would say
@@ -397,9 +399,9 @@ func (w *work) settleClaims(changed []rowChange) {
 }
 
 // remember saves the claims for the generation g.
-func (w *work) remember(g *generation, dirs map[string]observation) error {
+func (w *work) remember(g *generation, dirs map[string]observation) {
 	if w.DryRun {
-		return nil
+		return
 	}
 	for dir, o := range dirs {
 		if o.observed && !o.failed && w.claims.git[dir] != gitPrint(o.git) {
@@ -408,7 +410,10 @@ func (w *work) remember(g *generation, dirs map[string]observation) error {
 		}
 	}
 	if g == w.base && !w.claims.stale {
-		return nil
+		return
 	}
-	return w.saveClaims(w.claims, g)
+	if err := w.saveClaims(w.claims, g); err != nil {
+		w.report.Notes = append(w.report.Notes, collect.Problem{Code: "cache",
+			Message: "the next pass will read every session: " + err.Error()})
+	}
 }

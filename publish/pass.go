@@ -76,6 +76,7 @@ type Report struct {
 	Store                               string
 	Sources                             []SourceReport
 	Sessions                            []SessionReport
+	Notes                               []collect.Problem // what concerns no source
 }
 
 // SourceReport is one source's part of a pass.

@@ -2,6 +2,7 @@ package document
 
 import (
 	"bytes"
+	"encoding/base64"
 	"strconv"
 	"unicode/utf8"
 
@@ -50,36 +51,38 @@ func AppendChunk(dst []byte, c *Chunk) []byte {
 		dst = append(dst, c.Events[i].Text...)
 		kept = kept || !c.Events[i].Plain
 	}
-	dst = append(dst, ']')
-	b := value.NewBuilder().Record().Key("key").String(c.Key).
-		Key("ownerDid").String(c.OwnerDID).Key("part").Int(int64(c.Part))
+	dst = value.AppendString(append(dst, `],"key":`...), c.Key)
+	dst = value.AppendString(append(dst, `,"ownerDid":`...), c.OwnerDID)
+	dst = strconv.AppendInt(append(dst, `,"part":`...), int64(c.Part), 10)
 	if kept {
-		rawList(b.Key("raw"), c.Events)
+		dst = appendRaws(append(dst, `,"raw":`...), c.Events)
 	}
-	tail := value.AppendText(nil, b.Key("schema").String(SchemaChunk).End().Finish())
-	dst = append(dst, ',')
-	return append(dst, tail[1:]...)
+	return append(dst, `,"schema":"`+SchemaChunk+`"}`...)
 }
 
-// rawList writes the bytes of the events whose text does not give them back.
-func rawList(b *value.Builder, events []ChunkEvent) {
-	b.Array()
+// appendRaws writes the bytes of the events whose text does not give them back: as
+// text where they are UTF-8, which compresses better, else as bytes.
+func appendRaws(dst []byte, events []ChunkEvent) []byte {
+	sep := byte('[')
 	for i := range events {
 		e := &events[i]
 		if e.Plain {
 			continue
 		}
-		b.Record()
-		if !utf8.Valid(e.Raw) {
-			b.Key("bytes").Bytes(e.Raw)
+		dst = append(dst, sep, '{')
+		sep = ','
+		text := utf8.Valid(e.Raw)
+		if !text {
+			dst = append(dst, `"bytes":{"/Bytes@1":"`...)
+			dst = append(base64.RawURLEncoding.AppendEncode(dst, e.Raw), `"},`...)
 		}
-		b.Key("index").Int(int64(i))
-		if utf8.Valid(e.Raw) {
-			b.Key("text").String(string(e.Raw))
+		dst = strconv.AppendInt(append(dst, `"index":`...), int64(i), 10)
+		if text {
+			dst = value.AppendString(append(dst, `,"text":`...), e.Raw)
 		}
-		b.End()
+		dst = append(dst, '}')
 	}
-	b.End()
+	return append(dst, ']')
 }
 
 // ParseChunk reads a chunk's text. The events' texts are slices of it, their
