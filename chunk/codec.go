@@ -36,7 +36,7 @@ func newWriter(level zstd.EncoderLevel) *zstd.Encoder {
 	return z
 }
 
-// Encode appends the frame of text to dst.
+// Encode appends the frame of text to dst. The frame of an empty text has no checksum.
 func (e *Encoder) Encode(dst, text []byte) []byte { return e.z.EncodeAll(text, dst) }
 
 // Decoder reads the frames of an Encoder. It serves one goroutine.
