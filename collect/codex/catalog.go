@@ -1,0 +1,161 @@
+package codex
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"agentsync/collect"
+)
+
+const (
+	rolloutPrefix = "rollout-"
+	rolloutSuffix = ".jsonl"
+)
+
+// catalog is one complete look at the source.
+type catalog struct {
+	files    []file // newest name first
+	byID     map[string]int
+	names    []names // by home
+	problems []collect.Problem
+	notes    []collect.Problem
+	absent   bool
+}
+
+// newCatalog gives every file its native id. A rollout has the UUID that ends its name;
+// where several files have the same one, the newest by name has the bare id and the
+// others have id@path. Every other file has its path below the home for an id.
+func newCatalog(homes []home, seen found, titles []names) *catalog {
+	c := &catalog{names: titles, problems: seen.problems, notes: seen.notes, absent: seen.absent == len(homes)}
+	c.files = distinct(homes, seen.files, c)
+	c.byID = make(map[string]int, len(c.files))
+	for i := range c.files {
+		f := &c.files[i]
+		place := placeOf(homes[f.home], f.rel)
+		bare, isRollout := threadID(f.rel)
+		if !isRollout {
+			bare = place
+		}
+		f.id = bare
+		if _, taken := c.byID[f.id]; taken {
+			f.id = bare + "@" + strings.TrimSuffix(place, rolloutSuffix)
+		}
+		for n := 2; ; n++ { // two odd names can still be spelled alike
+			if _, taken := c.byID[f.id]; !taken {
+				break
+			}
+			f.id = fmt.Sprintf("%s@%s@%d", bare, place, n)
+		}
+		c.byID[f.id] = i
+		f.stamp.Side = c.side(*f)
+	}
+	return c
+}
+
+// distinct orders the files, newest name first, and leaves out a compressed copy whose
+// plain one is there, and a file that was seen in both folders while it was moved.
+func distinct(homes []home, files []file, c *catalog) []file {
+	slices.SortFunc(files, func(a, b file) int {
+		return cmp.Or(-cmp.Compare(path.Base(a.rel), path.Base(b.rel)), cmp.Compare(a.home, b.home),
+			compareBool(a.archived, b.archived), cmp.Compare(a.rel, b.rel), compareBool(a.zstd, b.zstd))
+	})
+	kept := files[:0]
+	for _, f := range files {
+		if len(kept) > 0 {
+			before := kept[len(kept)-1]
+			if before.home == f.home && before.rel == f.rel {
+				if f.zstd != before.zstd {
+					c.notes = append(c.notes, collect.Problem{Code: codeShadowed, Path: f.path(homes),
+						Message: "left out: its uncompressed copy is read"})
+				}
+				continue
+			}
+			if path.Base(before.rel) == path.Base(f.rel) && before.stamp == f.stamp && f.stamp.Inode != 0 {
+				kept[len(kept)-1] = f // archived since it was listed
+				continue
+			}
+		}
+		kept = append(kept, f)
+	}
+	return kept
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// threadID is the UUID at the end of a rollout's name.
+func threadID(rel string) (string, bool) {
+	stem, isLines := strings.CutSuffix(path.Base(rel), rolloutSuffix)
+	if !isLines || !strings.HasPrefix(stem, rolloutPrefix) || len(stem) < uuidSize+1 {
+		return "", false
+	}
+	id := stem[len(stem)-uuidSize:]
+	return id, isUUID(id) && stem[len(stem)-uuidSize-1] == '-'
+}
+
+// placeOf names a file by its path, in a way that any session id may be spelled.
+func placeOf(h home, rel string) string {
+	if h.name != "" {
+		rel = h.name + "/" + rel
+	}
+	if id, err := collect.SessionID(rel); err == nil && id == rel {
+		return rel
+	}
+	var b strings.Builder
+	for i := 0; i < len(rel); {
+		r, size := utf8.DecodeRuneInString(rel[i:])
+		edge := i == 0 || i+size == len(rel)
+		if r == utf8.RuneError && size == 1 || r == '%' || unicode.IsControl(r) || edge && (unicode.IsSpace(r) || r == 0xFEFF) {
+			for _, c := range []byte(rel[i : i+size]) {
+				fmt.Fprintf(&b, "%%%02X", c)
+			}
+		} else {
+			b.WriteString(rel[i : i+size])
+		}
+		i += size
+	}
+	return b.String()
+}
+
+// find returns the file of a native id.
+func (c *catalog) find(id string) (file, bool) {
+	i, ok := c.byID[id]
+	if !ok {
+		return file{}, false
+	}
+	return c.files[i], true
+}
+
+// title is the name that a person gave a file's thread, "" for none.
+func (c *catalog) title(f file) string {
+	if id, ok := threadID(f.rel); ok {
+		return c.names[f.home][id]
+	}
+	return ""
+}
+
+// side stands for what a summary has from outside of the file itself: its thread's name
+// and whether it lies in the archive. It is the same on every machine.
+func (c *catalog) side(f file) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(c.title(f)))
+	if f.archived {
+		h.Write([]byte{0, 1})
+	} else {
+		h.Write([]byte{0, 0})
+	}
+	return h.Sum64()
+}

@@ -1,0 +1,87 @@
+package codex
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"agentsync/collect"
+)
+
+// home is one Codex home folder.
+type home struct {
+	dir    string
+	name   string // "" for the first, root2, root3 … for further ones
+	follow bool   // links to folders and files are followed
+}
+
+// homes applies the precedence: configured roots, the configured home, CODEX_HOME as
+// the source sets it or the process has it, the folder .codex in the person's home.
+func homes(cfg collect.SourceConfig, env collect.Env) ([]home, error) {
+	dirs := cfg.Roots
+	if len(dirs) == 0 {
+		dir, err := homeDir(cfg, env)
+		if err != nil {
+			return nil, err
+		}
+		dirs = []string{dir}
+	}
+	list := make([]home, len(dirs))
+	for i, dir := range dirs {
+		list[i] = home{dir: filepath.Clean(dir), follow: cfg.Symlinks == "follow"}
+		if i > 0 {
+			list[i].name = fmt.Sprintf("root%d", i+1)
+		}
+	}
+	return list, nil
+}
+
+func homeDir(cfg collect.SourceConfig, env collect.Env) (string, error) {
+	if cfg.CodexHome != "" {
+		return cfg.CodexHome, nil
+	}
+	if dir := cfg.Env["CODEX_HOME"]; dir != "" {
+		return dir, nil
+	}
+	if env.Getenv != nil {
+		if dir := env.Getenv("CODEX_HOME"); dir != "" {
+			return dir, nil
+		}
+	}
+	if env.Home == "" {
+		return "", errors.New("find codex's home: no home folder, and neither codexHome nor CODEX_HOME is set")
+	}
+	return filepath.Join(env.Home, ".codex"), nil
+}
+
+// presence says what stands where a folder should be.
+type presence uint8
+
+const (
+	present presence = iota
+	absent
+	linked     // a link that is not followed
+	unreadable // it is there, for all that can be told
+)
+
+// look tells what stands at a path without listing it.
+func (h home) look(path string) (presence, error) {
+	info, err := os.Lstat(path)
+	if err == nil && info.Mode()&os.ModeSymlink != 0 {
+		if !h.follow {
+			return linked, nil
+		}
+		info, err = os.Stat(path)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return absent, nil
+	case err != nil:
+		return unreadable, err
+	case !info.IsDir():
+		return unreadable, &fs.PathError{Op: "list", Path: path, Err: errors.New("not a folder")}
+	}
+	return present, nil
+}

@@ -1,0 +1,82 @@
+package codex
+
+import (
+	"errors"
+	"io"
+
+	"agentsync/collect"
+	"agentsync/collect/lines"
+	"agentsync/collect/value"
+)
+
+// snapshot reads one rollout.
+type snapshot struct {
+	driver  *Driver
+	catalog *catalog
+	file    file
+	reader  *lines.Reader
+	head    head
+	track   track
+}
+
+// At is where the next event stands; its state holds the track up to there.
+func (s *snapshot) At() collect.Position {
+	at := s.reader.At()
+	at.State = s.track.state()
+	return at
+}
+
+// Next captures the next record, and makes a message of it if it is one.
+func (s *snapshot) Next(tape *value.Tape) (collect.Event, error) {
+	at := s.reader.At()
+	e, err := s.reader.Next(tape)
+	if err != nil {
+		return e, err
+	}
+	r := recordOf(e.Captured.Value)
+	s.head.observe(r, at.Offset)
+	s.track.observe(r, s.head.own)
+	e.Message = s.track.message(r, at.Event)
+	return e, nil
+}
+
+// Finish says what was read. The revision is the text of the time of the last record.
+func (s *snapshot) Finish() (collect.Trailer, error) {
+	t, err := s.reader.Finish()
+	if err != nil {
+		return t, err
+	}
+	for i := range t.Problems {
+		t.Problems[i].Session = s.file.id
+	}
+	t.Resume.At.State = s.track.state()
+	t.Resume.Stamp.Side = s.file.stamp.Side
+	t.Revision = s.track.updatedAt(t.Resume.Stamp.ModTime)
+	t.Summary = s.driver.summary(s.catalog, s.file, s.head, t.Revision)
+	return t, nil
+}
+
+// Close gives the file back.
+func (s *snapshot) Close() error { return s.reader.Close() }
+
+// readHead reads a file's records up to its header and first prompt.
+func (d *Driver) readHead(f file) (head, error) {
+	var h head
+	r, err := lines.Open(f.path(d.homes), lines.Options{Now: d.env.Now, Zstd: f.zstd, Follow: d.homes[f.home].follow})
+	if err != nil {
+		return h, err
+	}
+	defer r.Close()
+	for tape := new(value.Tape); !h.done(); tape.Reset() {
+		offset := r.At().Offset
+		e, err := r.Next(tape)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return h, err
+		}
+		h.observe(recordOf(e.Captured.Value), offset)
+	}
+	return h, nil
+}
