@@ -31,6 +31,7 @@ func (w *writer) finish(got hashgraph.Prepared, git document.Git, observedAt str
 	} else if err := w.writeManifest(m); err != nil {
 		return nil, err
 	}
+	w.keepRecall()
 	return w.row(m, s, git, got), nil
 }
 

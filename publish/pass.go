@@ -232,7 +232,10 @@ func (w *work) readAll(d collect.Driver, stream *collect.Stream) error {
 // pull reads sessions one after the other. A session that fails is recorded and the
 // next one read; only what concerns the whole pass is an error.
 func (w *work) pull(ctx context.Context, d collect.Driver, stream *collect.Stream) error {
-	b := &bench{encoder: chunk.NewEncoder(), library: w.library(ctx)}
+	b := &bench{encoder: chunk.NewEncoder(), library: w.library(ctx), disk: w.FS}
+	if !w.DryRun {
+		b.state = w.State
+	}
 	for {
 		l, err := stream.Next(ctx)
 		if errors.Is(err, io.EOF) {

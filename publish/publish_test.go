@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"agentsync/collect"
+	"agentsync/collect/claude"
 	"agentsync/fixtures/fakedriver"
 	"agentsync/ledger"
 	"agentsync/ledger/durable"
@@ -201,6 +203,59 @@ func TestPublish(t *testing.T) {
 		}
 		b.sound()
 	})
+}
+
+// TestLongSession lets a session grow whose messages are remembered.
+func TestLongSession(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "projects", "-home-dev-app", "11111111-2222-4333-8444-555555555555.jsonl")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write := func(from, n int) {
+		f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		for _, line := range lines(n, from) {
+			fmt.Fprintln(f, line)
+		}
+		fmt.Fprintln(f, lines(1, from)[0]) // an id that was there before
+	}
+	write(0, 7000)
+	d, err := claude.New(collect.SourceConfig{ID: "claude", Driver: "claude-agent-sdk", ConfigDir: dir},
+		collect.Env{Now: noon, Getenv: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBed(t, d)
+	b.publish()
+	const key = "claude/11111111-2222-4333-8444-555555555555"
+	for _, n := range []int{1, 300, 2500, 1} {
+		write(7000+n, n)
+		if r := b.publish(); r.Published != 1 || !r.Sessions[0].Resumed {
+			t.Fatalf("append of %d lines: %+v", n, r)
+		}
+		b.sound()
+	}
+	recalled := b.row(key)
+	for _, name := range []string{recallName(key), claimsFile} {
+		if err := os.Remove(filepath.Join(b.target.State, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.pass.Full = true
+	if r := b.publish(); r.Unchanged != 1 {
+		t.Errorf("read anew without the cache: %+v", r)
+	}
+	if row := b.row(key); row.ManifestHash != recalled.ManifestHash {
+		t.Error("the remembered messages gave another hash than the session itself")
+	}
+	content, err := os.ReadFile(file)
+	if err != nil || b.stored(key) != string(content) {
+		t.Errorf("stored bytes differ, %v", err)
+	}
 }
 
 func TestDeletion(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"agentsync/collect"
 	"agentsync/collect/value"
 	"agentsync/hashgraph"
+	"agentsync/ledger/durable"
 	"agentsync/publish/document"
 )
 
@@ -18,6 +19,8 @@ type bench struct {
 	prepare hashgraph.Preparer
 	encoder *chunk.Encoder
 	library *library
+	disk    durable.FS
+	state   string // folder for what is remembered of long sessions, "" for none
 	text    []byte // of the document being written
 	frame   []byte
 	events  []document.ChunkEvent
@@ -53,15 +56,16 @@ type writer struct {
 	fresh         int // documents written
 	damagedBefore int // damaged events in the parts taken over
 	digests       hashgraph.Messages
-	seen          map[uint64]struct{} // fingerprints of message ids
-	tape          value.Tape          // holds the messages of the open page
+	seen          idSet
+	recalled      int        // messages that the recall file held
+	tape          value.Tape // holds the messages of the open page
 	page          []value.Value
 	pages         []uint64
 	scratch       []byte
 }
 
 func newWriter(b *bench, id identity, p *packer, before *prior) *writer {
-	return &writer{bench: b, identity: id, packer: p, prior: before, seen: map[uint64]struct{}{}}
+	return &writer{bench: b, identity: id, packer: p, prior: before}
 }
 
 // write compresses one document and adds it.
@@ -106,7 +110,7 @@ func (w *writer) Part(p *hashgraph.Part) error {
 // are unique within a session and messages can be hashed one by one.
 func (w *writer) Message(m *collect.Message) error {
 	id := m.ID
-	if _, repeated := w.seen[xxhash.Sum64String(id)]; repeated {
+	if w.seen.has(xxhash.Sum64String(id)) {
 		id += "~" + strconv.Itoa(m.RawIndex)
 	}
 	w.scratch = appendMessage(w.scratch[:0], id, m)
@@ -117,11 +121,16 @@ func (w *writer) Message(m *collect.Message) error {
 	return w.take(id, captured.Value)
 }
 
-// take adds a message that lies on the writer's tape, and writes the page that it
-// fills.
+// take adds a message that lies on the writer's tape.
 func (w *writer) take(id string, v value.Value) error {
-	w.seen[xxhash.Sum64String(id)] = struct{}{}
+	w.seen.add(xxhash.Sum64String(id))
 	w.digests.Add(w.prepare.Hasher(), id, v)
+	return w.settleMessage(v)
+}
+
+// settleMessage puts a message that is hashed on the open page, and writes the page
+// when it is full.
+func (w *writer) settleMessage(v value.Value) error {
 	w.page = append(w.page, v)
 	if len(w.page) < document.PageRows {
 		return nil
@@ -201,9 +210,10 @@ func (w *writer) goOn(at collect.Position) (parts, messages int, err error) {
 }
 
 // takeOver re-adds the first n messages of the prior copy. The pages they fill come
-// out equal and keep their links.
+// out equal and keep their links; of a long session, remembered pages are not read.
 func (w *writer) takeOver(n int) error {
-	for i := 0; i*document.PageRows < n; i++ {
+	done := w.useRecall(w.remembered(), n)
+	for i := done / document.PageRows; i*document.PageRows < n; i++ {
 		rows, err := w.priorMessages(i)
 		if err != nil {
 			return err
