@@ -1,0 +1,3 @@
+package cli
+
+// This file holds log: the generations of the store, newest first.

@@ -1,0 +1,3 @@
+package cli
+
+// This file holds prune: packs that no kept generation needs.

@@ -1,0 +1,3 @@
+package cli
+
+// This file holds restore: published files written back into folders.

@@ -1,0 +1,3 @@
+package cli
+
+// This file holds status: one screen about store, sources and locks.

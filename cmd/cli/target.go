@@ -1,0 +1,3 @@
+package cli
+
+// This file holds openTarget: the store, the state folder and the target every verb opens.
