@@ -1,0 +1,121 @@
+package drivers_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"agentsync/collect"
+	"agentsync/collect/drivers"
+)
+
+func env(home string, variables map[string]string) collect.Env {
+	return collect.Env{Home: home, Now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC),
+		Getenv: func(name string) string { return variables[name] }}
+}
+
+func TestADriverForEveryKnownKind(t *testing.T) {
+	for _, kind := range drivers.Kinds() {
+		d, err := drivers.New(collect.SourceConfig{ID: " My:Source ", Driver: kind}, env(t.TempDir(), nil))
+		if err != nil {
+			t.Fatal(kind, err)
+		}
+		if s := d.Source(); s.ID != "my:source" || s.Driver != kind || !s.Capabilities.Inventory || !s.Capabilities.Read {
+			t.Errorf("%s: source %+v", kind, s)
+		}
+	}
+	if !slices.Equal(drivers.Kinds(), []string{"claude-agent-sdk", "codex-app-server"}) {
+		t.Errorf("kinds %q", drivers.Kinds())
+	}
+}
+
+func TestAnUnknownDriverIsAnErrorThatNamesTheKnownOnes(t *testing.T) {
+	for _, row := range []struct {
+		kind    string
+		planned bool
+		says    string
+	}{
+		{"acp", true, "not yet supported"}, {"dsh", true, "not yet supported"}, {"cells", true, "not yet supported"},
+		{"codex", false, "unknown driver"}, {"", false, "unknown driver"},
+	} {
+		d, err := drivers.New(collect.SourceConfig{ID: "s", Driver: row.kind}, env("/home/dev", nil))
+		var unknown *drivers.UnknownError
+		if d != nil || !errors.As(err, &unknown) || unknown.Planned != row.planned {
+			t.Errorf("%q: %v, %v", row.kind, d, err)
+			continue
+		}
+		if text := err.Error(); !strings.Contains(text, row.says) || !strings.Contains(text, "claude-agent-sdk, codex-app-server") {
+			t.Errorf("%q: %s", row.kind, text)
+		}
+	}
+}
+
+func TestADriverThatCannotBeConfiguredIsNil(t *testing.T) {
+	for _, kind := range drivers.Kinds() {
+		if d, err := drivers.New(collect.SourceConfig{ID: "\x00", Driver: kind}, env("/home/dev", nil)); err == nil || d != nil {
+			t.Errorf("%s: %v, %v", kind, d, err)
+		}
+	}
+}
+
+func TestAgentsAreFoundInTheirStandardFolders(t *testing.T) {
+	home := t.TempDir()
+	if err := os.Mkdir(filepath.Join(home, ".codex"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("below the home folder", func(t *testing.T) {
+		list := drivers.Detect(env(home, nil))
+		if len(list) != 2 || list[0].Config.ID != "claude" || list[1].Config.ID != "codex" {
+			t.Fatalf("found %+v", list)
+		}
+		if list[0].Exists || list[0].Folder != filepath.Join(home, ".claude") || list[0].Err != nil {
+			t.Errorf("claude %+v", list[0])
+		}
+		if !list[1].Exists || list[1].Config.CodexHome != "" || !list[1].Config.Enabled {
+			t.Errorf("codex %+v", list[1])
+		}
+	})
+	t.Run("where the environment says", func(t *testing.T) {
+		list := drivers.Detect(env(home, map[string]string{"CLAUDE_CONFIG_DIR": home, "CODEX_HOME": filepath.Join(home, "none")}))
+		if !list[0].Exists || list[0].Config.ConfigDir != home {
+			t.Errorf("claude %+v", list[0])
+		}
+		if list[1].Exists || list[1].Config.CodexHome != filepath.Join(home, "none") {
+			t.Errorf("codex %+v", list[1])
+		}
+	})
+	t.Run("nowhere without a home", func(t *testing.T) {
+		for _, f := range drivers.Detect(env("", nil)) {
+			if f.Exists || f.Folder != "" {
+				t.Errorf("found %+v", f)
+			}
+		}
+	})
+	t.Run("behind a link, which is followed", func(t *testing.T) {
+		if runtime.GOOS == "windows" {
+			t.Skip("links need a privilege here")
+		}
+		other := t.TempDir()
+		if err := os.Symlink(filepath.Join(home, ".codex"), filepath.Join(other, ".codex")); err != nil {
+			t.Fatal(err)
+		}
+		f := drivers.Detect(env(other, nil))[1]
+		if !f.Exists || f.Config.Symlinks != "follow" {
+			t.Errorf("found %+v", f)
+		}
+	})
+	t.Run("a file is no folder", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(file, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if f := drivers.Detect(env("", map[string]string{"CODEX_HOME": file}))[1]; f.Exists {
+			t.Errorf("found %+v", f)
+		}
+	})
+}
