@@ -41,17 +41,18 @@ func (m *memo) put(v value.Value, d digest.Digest) {
 	m.dense = append(m.dense, noted{tape, place, d})
 }
 
-// scalarCache remembers the content hashes of short scalars, which come again and
-// again: type names, roles, null. A later one takes the place of an earlier one.
+// scalarCache remembers the content hashes of scalars, which come again and again: type
+// names, session ids, paths, null. It knows them by their streams, which are short for
+// any text. A later one takes the place of an earlier one.
 type scalarCache struct{ slots []scalarSlot }
 
 type scalarSlot struct {
 	size   uint8
-	stream [31]byte
+	stream [short + 2]byte
 	text   digest.Digest
 }
 
-const scalarSlots = 2048 // 128 KiB: stays in a second-level cache
+const scalarSlots = 2048 // 200 KiB: stays in a second-level cache
 
 // slot returns the place for a stream, and whether it holds that stream already; nil
 // when the stream is too long.

@@ -3,6 +3,7 @@ package value
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -12,20 +13,31 @@ const (
 	tops = 0x8080808080808080
 )
 
+// stops marks in its top bits the bytes of a word, the first one lowest, at or after
+// the first quote, backslash or control byte; the lowest mark is that byte.
+func stops(x uint64) uint64 {
+	q, e := x^(ones*'"'), x^(ones*'\\')
+	return ((q-ones)&^q | (e-ones)&^e | (x-ones*0x20)&^x) & tops
+}
+
 // skip returns the index of the first quote, backslash or control byte from i on, and
 // whether a byte before it is not ASCII.
 func skip(b []byte, i int) (at int, high bool) {
 	var seen uint64
-	for len(b)-i >= 8 {
-		x := binary.LittleEndian.Uint64(b[i:])
-		q, e := x^(ones*'"'), x^(ones*'\\')
-		if m := ((q-ones)&^q | (e-ones)&^e | (x-ones*0x20)&^x) & tops; m != 0 {
-			n := bits.TrailingZeros64(m) &^ 7
-			seen |= x & (1<<n - 1)
-			return i + n>>3, seen&tops != 0
+	for p := b[i:]; len(p) >= 16; p = p[16:] {
+		x, y := binary.LittleEndian.Uint64(p), binary.LittleEndian.Uint64(p[8:])
+		m, n := stops(x), stops(y)
+		if m|n == 0 {
+			seen |= x | y
+			i += 16
+			continue
 		}
-		seen |= x
-		i += 8
+		if m == 0 {
+			seen |= x
+			i, x, m = i+8, y, n
+		}
+		bit := bits.TrailingZeros64(m) &^ 7
+		return i + bit>>3, (seen|x&(1<<bit-1))&tops != 0
 	}
 	for i < len(b) && b[i] != '"' && b[i] != '\\' && b[i] >= 0x20 {
 		seen |= uint64(b[i])
@@ -34,51 +46,84 @@ func skip(b []byte, i int) (at int, high bool) {
 	return i, seen&tops != 0
 }
 
+// transfer is skip that copies the bytes it passes to out from n on, which has room
+// for all of b, and for a word more.
+func transfer(out []byte, n int, b []byte, i int) (end, at int, high bool) {
+	var seen uint64
+	for len(b)-i >= 8 {
+		x := binary.LittleEndian.Uint64(b[i:])
+		binary.LittleEndian.PutUint64(out[n:], x)
+		if m := stops(x); m != 0 {
+			bit := bits.TrailingZeros64(m) &^ 7
+			return n + bit>>3, i + bit>>3, (seen|x&(1<<bit-1))&tops != 0
+		}
+		seen |= x
+		i += 8
+		n += 8
+	}
+	for i < len(b) && b[i] != '"' && b[i] != '\\' && b[i] >= 0x20 {
+		seen |= uint64(b[i])
+		out[n] = b[i]
+		i++
+		n++
+	}
+	return n, i, seen&tops != 0
+}
+
 // str lays the string whose opening quote is at hand.
 func (s *scanner) str() bool {
 	start := s.i + 1
 	end, high := skip(s.b, start)
-	if end >= len(s.b) || s.b[end] != '"' {
+	if end < len(s.b) && s.b[end] == '\\' {
 		return s.escaped(start, end, high)
 	}
-	if high && !utf8.Valid(s.b[start:end]) {
-		return s.stop("string is not valid UTF-8")
-	}
-	s.lay(node{String, plain, uint32(end - start), uint64(s.base + start)})
-	s.canon += end - start + 2
-	s.i = end + 1
-	return true
+	return s.finish(start, end, high, node{String, plain, uint32(end - start), uint64(s.base + start)}, end-start)
 }
 
-// escaped lays a string that has escapes, the first of them at i.
+// escaped lays a string that has escapes, the first of them at i. What it stands for is
+// never longer than its text.
 func (s *scanner) escaped(start, i int, high bool) bool {
-	side, more := append(s.t.side, s.b[start:i]...), false
-	length := i - start
-	for i < len(s.b) && s.b[i] == '\\' {
-		var canon int
-		if side, i, canon = unescape(side, s.b, i); canon == 0 {
-			s.i = i
-			return s.stop("unknown escape in a string")
+	b, from := s.b, len(s.t.side)
+	out := slices.Grow(s.t.side, len(b)-start+8)
+	out = out[:cap(out)]
+	n := from + copy(out[from:], b[start:i])
+	length, more := i-start, false
+	for i+1 < len(b) && b[i] == '\\' {
+		if c := short[b[i+1]]; c != 0 {
+			out[n] = c
+			n, i, length = n+1, i+2, length+2
+			if c == '/' {
+				length--
+			}
+		} else {
+			text, after, canon := unicodeEscape(out[:n], b, i)
+			if canon == 0 {
+				s.i = i
+				return s.stop("unknown escape in a string")
+			}
+			n, i, length = len(text), after, length+canon
 		}
-		from := i
-		i, more = skip(s.b, from)
-		high = high || more
-		side = append(side, s.b[from:i]...)
-		length += canon + i - from
+		at := i
+		n, i, more = transfer(out, n, b, i)
+		high, length = high || more, length+i-at
 	}
+	s.t.side = out[:n]
+	return s.finish(start, i, high, node{String, aside, uint32(n - from), uint64(from)}, length)
+}
+
+// finish lays a string whose text must end at i.
+func (s *scanner) finish(start, i int, high bool, d node, canon int) bool {
 	s.i = i
-	if i >= len(s.b) {
+	switch {
+	case i >= len(s.b) || s.b[i] == '\\':
 		return s.stop("text ends inside a string")
-	}
-	if s.b[i] != '"' {
+	case s.b[i] != '"':
 		return s.stop("control byte in a string")
-	}
-	if high && !utf8.Valid(s.b[start:i]) {
+	case high && !utf8.Valid(s.b[start:i]):
 		return s.stop("string is not valid UTF-8")
 	}
-	s.lay(node{String, aside, uint32(len(side) - len(s.t.side)), uint64(len(s.t.side))})
-	s.t.side = side
-	s.canon += length + 2
+	s.lay(d)
+	s.canon += canon + 2
 	s.i = i + 1
 	return true
 }
@@ -86,19 +131,9 @@ func (s *scanner) escaped(start, i int, high bool) bool {
 // short maps the letter of a short escape to its byte.
 var short = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// unescape appends what the escape at i stands for. It returns the index after it and
-// the length of its canonical text, 0 for an escape that JSON does not know.
-func unescape(dst, b []byte, i int) (out []byte, after, canon int) {
-	if i+1 >= len(b) {
-		return dst, i, 0
-	}
-	letter := b[i+1]
-	if c := short[letter]; c != 0 {
-		if c == '/' {
-			return append(dst, c), i + 2, 1
-		}
-		return append(dst, c), i + 2, 2
-	}
+// unicodeEscape appends what the escape \uXXXX at i stands for, or a pair of them. It
+// returns the index after it and the length of its canonical text, 0 for another escape.
+func unicodeEscape(dst, b []byte, i int) (out []byte, after, canon int) {
 	unit, ok := hex4(b, i)
 	if !ok {
 		return dst, i, 0
