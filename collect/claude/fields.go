@@ -56,8 +56,10 @@ func (p *parser) branch(e evidence) *string {
 }
 
 func (p *parser) cwd(e evidence) *string {
-	if s := nonEmpty(p.lastOfType(e.tail, "relocated", "relocatedCwd")); s != nil {
-		return s
+	if strings.Contains(e.tail, `"type":"relocated"`) { // a spaced one does not count
+		if s := nonEmpty(p.lastOfType(e.tail, "relocated", "relocatedCwd")); s != nil {
+			return s
+		}
 	}
 	return nonEmpty(p.firstText(e.head, "cwd"))
 }
@@ -109,23 +111,16 @@ func (p *parser) summary(e evidence, f fields) *string {
 	return p.attachment(e.head)
 }
 
-// attachment names what a session began with that has no words.
+// attachment names what a session began with that has no words. The client looks at the
+// text of the lines, so that a torn one counts too.
 func (p *parser) attachment(text string) *string {
 	for line := range strings.SplitSeq(text, "\n") {
-		v, ok := p.userLine(line)
-		if !ok {
+		if !mayHoldPrompt(line) || strings.Contains(line, `"isMeta":true`) {
 			continue
 		}
-		content := v.Path("message", "content")
-		if content.Kind() != value.Array {
-			continue
-		}
-		for block := range content.Elements() {
-			switch t, _ := str(block, "type"); t {
-			case "image":
-				return new("Image")
-			case "document":
-				return new("Document")
+		for _, kind := range []struct{ mark, name string }{{`"type":"image"`, "Image"}, {`"type":"document"`, "Document"}} {
+			if strings.Contains(line, kind.mark) {
+				return new(kind.name)
 			}
 		}
 	}

@@ -148,7 +148,7 @@ func (d *Driver) weigh(s session, dir string) (listed, bool) {
 	if d.hidden(&p, s, e, f) {
 		return listed{}, false
 	}
-	l := listed{session: s, programmatic: p.programmatic(e.head)}
+	l := listed{session: s, programmatic: p.programmatic(e)}
 	l.info, _ = f.info(s.family)
 	if l.info.Cwd == nil && dir != "" {
 		l.info.Cwd = &dir
@@ -171,11 +171,14 @@ func (d *Driver) elsewhere(l listed, dir string) bool {
 }
 
 // programmatic reports a session that a program drove.
-func (p *parser) programmatic(head string) bool {
-	entrypoint, _ := p.firstText(head, "entrypoint")
+func (p *parser) programmatic(e evidence) bool {
+	entrypoint, ok := p.firstText(e.head, "entrypoint")
+	if !ok {
+		entrypoint, _ = p.lastText(e.tail, "entrypoint")
+	}
 	if slices.Contains([]string{"sdk-cli", "sdk-ts", "sdk-py"}, entrypoint) {
 		return true
 	}
-	kind, _ := p.firstText(head, "sessionKind")
+	kind, _ := p.firstText(e.head, "sessionKind")
 	return kind == "daemon" || kind == "daemon-worker"
 }

@@ -22,17 +22,17 @@ func eachLineBackwards(text string, use func(line string) bool) {
 
 // lastOfType finds the last line of a type, and its string under key.
 func (p *parser) lastOfType(text, kind, key string) (string, bool) {
-	mark := `{"type":"` + kind + `"`
+	tight, spaced := `{"type":"`+kind+`"`, `{"type": "`+kind+`"`
 	quoted := `"` + key + `"`
 	var out string
 	found := false
 	eachLineBackwards(text, func(line string) bool {
-		if !strings.Contains(line, mark[1:]) || !strings.Contains(line, quoted) {
+		if !strings.Contains(line, quoted) || !strings.Contains(line, tight[1:]) && !strings.Contains(line, spaced[1:]) {
 			return false
 		}
 		v, ok := p.parse(line)
 		if !ok { // the line may follow a torn one
-			v, _ = p.parse(line[max(0, strings.LastIndex(line, mark)):])
+			v, _ = p.parse(line[max(0, strings.LastIndex(line, tight), strings.LastIndex(line, spaced)):])
 		}
 		if t, _ := str(v, "type"); t != kind {
 			return false

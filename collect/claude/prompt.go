@@ -13,7 +13,7 @@ const promptUnits = 200
 var (
 	commandName = regexp.MustCompile(`<command-name>(.*?)</command-name>`)
 	bashInput   = regexp.MustCompile(`(?s)<bash-input>(.*?)</bash-input>`)
-	pasted      = regexp.MustCompile(`(?s)<pasted_content(?:\s[^>]*)?>\n?(.*?)\n?</pasted_content(?:\s[^>]*)?>`)
+	pasted      = regexp.MustCompile(`(?s)<pasted_content(?:\s[^>]*)?>\n?(.*?)\n?</pasted_content(?:\s[^>]*)?>\n?`)
 	noPrompt    = regexp.MustCompile(`^(?:<[a-z][\w-]*[\s>]|\[Request interrupted by user[^\]]*\])`)
 )
 
@@ -41,8 +41,7 @@ func (p *parser) firstPrompt(text string) (string, bool) {
 
 // userLine parses a line that a person's prompt may stand in.
 func (p *parser) userLine(line string) (value.Value, bool) {
-	if !strings.Contains(line, `"type":"user"`) && !strings.Contains(line, `"type": "user"`) ||
-		strings.Contains(line, `"tool_result"`) {
+	if !mayHoldPrompt(line) {
 		return value.Value{}, false
 	}
 	v, ok := p.parse(line)
@@ -50,6 +49,12 @@ func (p *parser) userLine(line string) (value.Value, bool) {
 		return value.Value{}, false
 	}
 	return v, true
+}
+
+// mayHoldPrompt judges a line by its text alone.
+func mayHoldPrompt(line string) bool {
+	return (strings.Contains(line, `"type":"user"`) || strings.Contains(line, `"type": "user"`)) &&
+		!strings.Contains(line, `"tool_result"`)
 }
 
 // texts yields a message's string content, or the texts of its text blocks.
@@ -83,7 +88,7 @@ func judgePrompt(text string) (prompt, command string) {
 		return "", m[1]
 	}
 	if m := bashInput.FindStringSubmatch(text); m != nil {
-		return "! " + m[1], ""
+		return "! " + trim(m[1]), ""
 	}
 	if noPrompt.MatchString(text) {
 		return "", ""

@@ -1,0 +1,371 @@
+package claude
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+)
+
+// wholeReadSize is the largest file that the client reads whole; of a larger one it
+// drops what stands before the last compaction that keeps no lines. In bytes.
+const wholeReadSize = 5 << 20
+
+// ChainOptions are those of the client's reading of a conversation.
+type ChainOptions struct {
+	Size          int64 // of the transcript in bytes
+	System        bool  // system lines are part of the answer
+	Offset, Limit int   // of the answer; Limit 0 is no limit
+	Agent         *AgentOptions
+}
+
+// AgentOptions make the transcript one of a sub-agent.
+type AgentOptions struct {
+	ToolUseID     string // the call that started it, "" when unknown
+	ParentAgentID string // the agent that made the call, "" for the session itself
+}
+
+// Entry is one message of a conversation.
+type Entry struct {
+	Index            int    // of the line it is made of
+	ID               string // as answered
+	Queued           bool   // typed while a turn was running
+	CompletedCommand bool   // a local command that ran, or its output
+}
+
+// Conversation is what is visible of a session.
+type Conversation struct {
+	Messages []Entry // what the client answers
+	// Before are the messages that compactions took away from Messages, oldest first.
+	Before []Entry
+	agent  *AgentOptions
+}
+
+// Chain finds the messages that the client shows of a transcript (spec, agents 3.3): one
+// branch of the tree that its lines form. It remembers each line's place in the tree and
+// nothing of its content. The lines are those of a file or the events of a session; each
+// index is given back in the entries.
+func Chain(lines iter.Seq2[int, []byte], o ChainOptions) *Conversation {
+	t := readTree(lines, o.Size > wholeReadSize)
+	t.relink()
+	path, below := t.path(o.Agent != nil)
+	c := &Conversation{agent: o.Agent}
+	visible := t.withParallel(path)
+	c.Messages = t.entries(append(visible, below...), len(visible), o)
+	c.Before = t.before(path, visible, o)
+	c.Messages = c.Messages[min(o.Offset, len(c.Messages)):]
+	if o.Limit > 0 {
+		c.Messages = c.Messages[:min(o.Limit, len(c.Messages))]
+	}
+	return c
+}
+
+// tree are a transcript's lines, linked by their parents.
+type tree struct {
+	nodes     []*node // in the file's order; of a repeated uuid the last line at the first one's place
+	byID      map[string]*node
+	delivered map[string]bool // queued prompts that a queue operation reports as taken
+}
+
+func readTree(lines iter.Seq2[int, []byte], large bool) *tree {
+	t := &tree{byID: map[string]*node{}}
+	var r lineReader
+	for index, line := range lines {
+		n := r.node(index, line)
+		if n == nil {
+			continue
+		}
+		if large && n.boundary && n.keeps == nil {
+			for _, earlier := range t.nodes {
+				earlier.dropped = true
+			}
+		}
+		if old, ok := t.byID[n.uuid]; ok && !old.dropped {
+			*old = *n
+			continue
+		}
+		t.byID[n.uuid] = n
+		t.nodes = append(t.nodes, n)
+	}
+	return t
+}
+
+// get returns a line that the client looks at.
+func (t *tree) get(uuid string) *node {
+	if n := t.byID[uuid]; n != nil && !n.dropped {
+		return n
+	}
+	return nil
+}
+
+// relink puts the lines that compactions keep below their summaries, and what followed a
+// summary below the last of them.
+func (t *tree) relink() {
+	for _, n := range t.nodes {
+		k := n.keeps
+		if k == nil || n.dropped || !k.segment && !t.complete(k) {
+			continue
+		}
+		first, last := k.uuids[0], k.uuids[len(k.uuids)-1]
+		for _, child := range t.nodes {
+			if child.parent == k.anchor && child.uuid != first && !child.dropped {
+				child.parent = last
+			}
+		}
+		if head := t.get(first); head != nil {
+			head.parent = k.anchor
+		}
+		if k.segment {
+			continue
+		}
+		for i := 1; i < len(k.uuids); i++ {
+			t.get(k.uuids[i]).parent = k.uuids[i-1]
+		}
+	}
+}
+
+// complete reports that every line of a list that a compaction keeps is there; a list
+// that is not whole is ignored, while a segment's ends are linked each for itself.
+func (t *tree) complete(k *preserved) bool {
+	if len(k.uuids) == 0 || t.get(k.anchor) == nil {
+		return false
+	}
+	return !slices.ContainsFunc(k.uuids, func(id string) bool { return t.get(id) == nil })
+}
+
+// path returns the visible branch from its root to its tip, and the queued prompts that
+// hang below the tip.
+func (t *tree) path(agent bool) (path, below []*node) {
+	tip := t.tip(agent)
+	if tip == nil {
+		return nil, nil
+	}
+	for n := range t.up(tip) {
+		path = append(path, n)
+	}
+	slices.Reverse(path)
+	return path, t.queuedBelow(path)
+}
+
+// queuedBelow finds the prompts that were queued after the tip and that nobody answered:
+// those below it, as the lines were written, with no message below them.
+func (t *tree) queuedBelow(path []*node) (below []*node) {
+	w := &descent{children: map[string][]*node{}, seen: map[*node]bool{}}
+	for _, n := range path {
+		w.seen[n] = true
+	}
+	for _, n := range t.nodes {
+		if n.dropped {
+			continue
+		}
+		w.children[n.parent] = append(w.children[n.parent], n)
+		if n.written != n.parent { // a line that a compaction moved counts in both places
+			w.children[n.written] = append(w.children[n.written], n)
+		}
+	}
+	w.visit(path[len(path)-1])
+	return w.queued
+}
+
+// descent walks down a tree, siblings by time.
+type descent struct {
+	children map[string][]*node
+	seen     map[*node]bool
+	queued   []*node
+}
+
+// visit collects the queued prompts below a line and reports whether a message is there.
+func (w *descent) visit(n *node) (spoken bool) {
+	for _, child := range byTime(w.children[n.uuid]) {
+		if w.seen[child] {
+			continue
+		}
+		w.seen[child] = true
+		if child.spoken() {
+			spoken = true
+			continue
+		}
+		at := len(w.queued)
+		if child.queued != nil {
+			w.queued = append(w.queued, child)
+		}
+		if w.visit(child) {
+			spoken = true
+			if child.queued != nil {
+				w.queued = slices.Delete(w.queued, at, at+1)
+			}
+		}
+	}
+	return spoken
+}
+
+// leaves are the lines that may end the conversation and that no such line names.
+func (t *tree) leaves() (leaves []*node) {
+	named := map[string]bool{}
+	for _, n := range t.nodes {
+		if n.kept() {
+			named[n.parent] = true
+		}
+	}
+	for _, n := range t.nodes {
+		if n.kept() && !named[n.uuid] {
+			leaves = append(leaves, n)
+		}
+	}
+	slices.SortFunc(leaves, func(a, b *node) int { return cmp.Compare(a.index, b.index) })
+	return leaves
+}
+
+// up walks from a line to its root, and ends at a line seen before.
+func (t *tree) up(n *node) iter.Seq[*node] {
+	return func(yield func(*node) bool) {
+		seen := map[*node]bool{}
+		for n := n; n != nil && !seen[n]; n = t.get(n.parent) {
+			seen[n] = true
+			if !yield(n) {
+				return
+			}
+		}
+	}
+}
+
+// tip finds the last line of the branch that was written to last.
+func (t *tree) tip(agent bool) *node {
+	if agent {
+		return t.lastSpoken()
+	}
+	for _, leaf := range slices.Backward(t.leaves()) {
+		if n := t.firstSpoken(leaf); n != nil {
+			return n
+		}
+	}
+	return t.anyTip()
+}
+
+func (t *tree) lastSpoken() *node {
+	for _, n := range slices.Backward(t.nodes) {
+		if n.spoken() && !n.dropped {
+			return n
+		}
+	}
+	return nil
+}
+
+func (t *tree) firstSpoken(n *node) *node {
+	for n := range t.up(n) {
+		if n.spoken() {
+			return n
+		}
+	}
+	return nil
+}
+
+// anyTip is the tip of a transcript none of whose childless lines is an ordinary one.
+func (t *tree) anyTip() (tip *node) {
+	named := map[string]bool{}
+	for _, n := range t.nodes {
+		if !n.dropped {
+			named[n.parent] = true
+		}
+	}
+	for _, n := range t.nodes {
+		if n.dropped || named[n.uuid] {
+			continue
+		}
+		s := t.firstSpoken(n)
+		if s != nil && !s.sidechain && !s.team && !s.meta && (tip == nil || s.index > tip.index) {
+			tip = s
+		}
+	}
+	return tip
+}
+
+// withParallel adds to the branch what calls made at once left beside it: the other lines
+// of the same answer, and the results that came back on other branches.
+func (t *tree) withParallel(path []*node) []*node {
+	g := newGroups(t, path)
+	if len(g.lines) == 0 {
+		return path
+	}
+	out := make([]*node, 0, len(path))
+	for i, n := range path {
+		out = append(out, n)
+		if n.kind == assistantLine && n.messageID != "" && g.last[n.messageID] == i {
+			out = append(out, g.beside(n.messageID)...)
+		}
+	}
+	return out
+}
+
+// groups are the lines of the answers that the branch passes through.
+type groups struct {
+	on       map[*node]bool     // on the branch, or added to it
+	last     map[string]int     // an answer's last line on the branch
+	lines    map[string][]*node // all lines of an answer
+	results  []*node            // results off the branch
+	answered map[string]bool    // calls whose result is visible
+}
+
+func newGroups(t *tree, path []*node) *groups {
+	g := &groups{on: map[*node]bool{}, last: map[string]int{}, lines: map[string][]*node{}, answered: map[string]bool{}}
+	for i, n := range path {
+		g.on[n] = true
+		if n.kind == assistantLine && n.messageID != "" {
+			g.last[n.messageID] = i
+		}
+		for _, call := range n.answers {
+			g.answered[call] = true
+		}
+	}
+	for _, n := range t.nodes {
+		if n.dropped {
+			continue
+		}
+		if _, ok := g.last[n.messageID]; ok && n.kind == assistantLine {
+			g.lines[n.messageID] = append(g.lines[n.messageID], n)
+		}
+		if !g.on[n] && n.kind == userLine && len(n.answers) > 0 {
+			g.results = append(g.results, n)
+		}
+	}
+	return g
+}
+
+// beside returns what an answer left off the branch.
+func (g *groups) beside(messageID string) []*node {
+	lines := g.lines[messageID]
+	var others, results []*node
+	for _, n := range lines {
+		if !g.on[n] {
+			others = append(others, n)
+		}
+	}
+	for _, n := range g.results {
+		if !g.on[n] && g.belongs(n, lines) {
+			g.on[n] = true
+			results = append(results, n)
+			for _, call := range n.answers {
+				g.answered[call] = true
+			}
+		}
+	}
+	return append(byTime(others), byTime(results)...)
+}
+
+// belongs reports a result of one of the lines.
+func (g *groups) belongs(result *node, lines []*node) bool {
+	open := slices.ContainsFunc(result.answers, func(call string) bool { return !g.answered[call] })
+	for _, n := range lines {
+		if result.parent == n.uuid {
+			return true
+		}
+		if open && (result.source == n.uuid || slices.ContainsFunc(n.calls, func(call string) bool { return slices.Contains(result.answers, call) })) {
+			return true
+		}
+	}
+	return false
+}
+
+func byTime(nodes []*node) []*node {
+	slices.SortStableFunc(nodes, func(a, b *node) int { return cmp.Compare(a.timestamp, b.timestamp) })
+	return nodes
+}
