@@ -46,6 +46,15 @@ func (s *Splitter) Starts(canonical int) bool {
 	return true
 }
 
+// Close ends the open part, so that the next event begins another one. An empty part
+// stays open.
+func (s *Splitter) Close() {
+	if s.open > Empty {
+		s.closed = append(s.closed, s.open)
+		s.open = Empty
+	}
+}
+
 // Length returns the length in bytes of the earliest part not asked for yet: closed
 // ones in order, each once, and then the open one.
 func (s *Splitter) Length() int64 {

@@ -76,7 +76,10 @@ func (p *Preparer) Hasher() *Hasher { return &p.hasher }
 // sink ends the run; nothing the sink got may then be used.
 func (p *Preparer) Run(ctx context.Context, snap collect.Snapshot, firstPart, messages int, sink Sink) (Prepared, error) {
 	r := run{Preparer: p, sink: sink, start: snap.At(), before: messages}
-	r.split = chunk.NewSplitter(p.Target)
+	r.split, r.kept = chunk.NewSplitter(p.Target), p.Target
+	if r.kept <= 0 {
+		r.kept = chunk.DefaultTarget
+	}
 	r.got = Prepared{Parts: firstPart, Messages: messages, Events: snap.At().Event}
 	p.reset()
 	for {
@@ -124,12 +127,13 @@ func (r *run) next(snap collect.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	if r.split.Starts(event.Captured.Canonical) && len(r.events) > 0 {
+	plain := spelled(event)
+	if r.starts(event, plain) {
 		if event, err = r.carry(at, event); err != nil {
 			return err
 		}
 	}
-	r.add(event)
+	r.add(event, plain)
 	r.got.Events++
 	r.got.Bytes += int64(len(event.Raw))
 	if event.Damage != collect.Sound {
@@ -140,6 +144,25 @@ func (r *run) next(snap collect.Snapshot) error {
 	}
 	r.got.Messages++
 	return r.sink.Message(event.Message)
+}
+
+// starts reports that an event begins a new part: it does not fit the open one (spec
+// 5.5), or the bytes that would have to be kept beside the events, of which the
+// published sizes know nothing, would outgrow the target too.
+func (r *run) starts(event collect.Event, plain bool) bool {
+	if len(r.events) > 0 && !plain && len(r.raws)+len(event.Raw) > r.kept {
+		r.split.Close()
+		r.split.Starts(event.Captured.Canonical)
+		return true
+	}
+	return r.split.Starts(event.Captured.Canonical)
+}
+
+// spelled reports that an event's own text gives its bytes back.
+func spelled(event collect.Event) bool {
+	n := len(event.Captured.Text)
+	return event.Captured.Exact && event.Text == nil && len(event.Raw) == n+1 &&
+		event.Raw[n] == '\n' && bytes.Equal(event.Raw[:n], event.Captured.Text)
 }
 
 // carry cuts the open part before event and captures event anew on the empty tape.
@@ -157,14 +180,11 @@ func (r *run) carry(at collect.Position, event collect.Event) (collect.Event, er
 	return event, nil
 }
 
-func (r *run) add(event collect.Event) {
-	e := pending{text: event.Captured.Text}
+func (r *run) add(event collect.Event, plain bool) {
+	e := pending{text: event.Captured.Text, plain: plain}
 	if !event.Captured.Exact {
 		e.text = value.AppendText(nil, event.Captured.Value)
 	}
-	n := len(e.text)
-	e.plain = event.Captured.Exact && event.Text == nil && len(event.Raw) == n+1 &&
-		event.Raw[n] == '\n' && bytes.Equal(event.Raw[:n], e.text)
 	if !e.plain {
 		e.from = len(r.raws)
 		r.raws = append(r.raws, event.Raw...)
