@@ -113,6 +113,7 @@ type run struct {
 	*Preparer
 	sink    Sink
 	split   *chunk.Splitter
+	kept    int              // most bytes kept beside the events of one part
 	start   collect.Position // of the open part
 	before  int              // messages before the open part
 	damaged int              // damaged events before the open part
