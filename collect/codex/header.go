@@ -63,6 +63,19 @@ func (h *header) began() (ms int64, ok bool) {
 	return h.createdAt, h.created
 }
 
+// hidden reports a thread that the client's own list leaves out unless asked for: one
+// that no person sat before.
+func (h *header) hidden() bool {
+	switch h.source.Kind() {
+	case value.Invalid:
+		return false
+	case value.String:
+		source := string(h.source.Text())
+		return source != "cli" && source != "vscode"
+	}
+	return true
+}
+
 // sourceOf copies a thread's source, in which files spell subagent what the client's
 // answers spell subAgent. The zero Value stands for none.
 func sourceOf(v value.Value) value.Value {

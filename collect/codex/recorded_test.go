@@ -147,6 +147,22 @@ func compare(t *testing.T, want thread, archived bool, title, cwd, created *stri
 	}
 }
 
+func TestHiddenIsWhatTheClientsOwnListLeavesOut(t *testing.T) {
+	shown, _ := answered(t, "rpc", "active_default")
+	all, _ := answered(t, "rpc", "active_all_kinds", "archived_all_kinds")
+	d := driverOf(t, filepath.Join(recorded, "home"))
+	for _, one := range all {
+		got, err := d.Summarize(t.Context(), one.ID)
+		listed := slices.ContainsFunc(shown, func(s thread) bool { return s.ID == one.ID })
+		if interactive := string(one.Source) == `"vscode"`; listed != interactive && !*got.Archived {
+			t.Fatalf("%s: the recorded lists are not what this test takes them for", one.ID)
+		}
+		if err != nil || !*got.Archived && got.Hidden == listed {
+			t.Errorf("%s: hidden %v, listed %v, %v", one.ID, got.Hidden, listed, err)
+		}
+	}
+}
+
 // The client's updatedAt is that of the last record, but for a thread that was archived
 // later, and for the old format, where it is the file's time.
 func TestUpdatedAtOfTheRecordedHome(t *testing.T) {

@@ -49,11 +49,28 @@ func (s *snapshot) Finish() (collect.Trailer, error) {
 	for i := range t.Problems {
 		t.Problems[i].Session = s.file.id
 	}
+	t.Problems = append(t.Problems, s.missingBase()...)
 	t.Resume.At.State = s.track.state()
 	t.Resume.Stamp.Side = s.file.stamp.Side
 	t.Revision = s.track.updatedAt(t.Resume.Stamp.ModTime)
 	t.Summary = s.driver.summary(s.catalog, s.file, s.head, t.Revision)
 	return t, nil
+}
+
+// codeMissingBase marks a thread whose history begins in a file that is not there.
+const codeMissingBase = "missing-base"
+
+// missingBase reports a thread that continues another one without a copy of it, when
+// that one is not among the files. What its own file holds is whole all the same.
+func (s *snapshot) missingBase() []collect.Problem {
+	if s.head.own == nil || s.head.own.base == "" {
+		return nil
+	}
+	if _, found := s.catalog.find(s.head.own.base); found {
+		return nil
+	}
+	return []collect.Problem{{Code: codeMissingBase, Session: s.file.id, Path: s.file.path(s.driver.homes),
+		Message: "continues thread " + s.head.own.base + ", whose file is not there"}}
 }
 
 // Close gives the file back.

@@ -31,6 +31,7 @@ func (d *Driver) summary(c *catalog, f file, h head, updatedAt string) collect.S
 		if own.parentThread != own.id {
 			s.Parent = own.parentThread
 		}
+		s.Hidden = own.hidden()
 	}
 	s.Raw = d.raw(f, h, name, preview)
 	return s

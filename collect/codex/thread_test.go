@@ -148,6 +148,13 @@ func TestAPreviewBeginsWhereTheHistoryBegins(t *testing.T) {
 		if got, err := d.Summarize(t.Context(), madeID(n)); err != nil || text(got.Title) != want {
 			t.Errorf("%d: title %s, %v; want %s", n, text(got.Title), err, want)
 		}
+		var problems []string
+		if n == 4 {
+			problems = []string{codeMissingBase}
+		}
+		if got := read(t, d, madeID(n), nil).trailer; !slices.Equal(codesOf(got.Problems), problems) || !got.Complete {
+			t.Errorf("%d: problems %v, complete %v", n, got.Problems, got.Complete)
+		}
 	}
 }
 
