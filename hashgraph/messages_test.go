@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"agentsync/collect/value"
+	"agentsync/fixtures/vectors"
 	"agentsync/hashgraph/digest"
 )
 
@@ -116,18 +117,7 @@ func TestTheWholeSessionHashesAsComputed(t *testing.T) {
 
 	rows[0].link = chunkID
 	manifest := func(messages []value.Value) value.Value {
-		b := value.NewBuilder().Record()
-		b.Key("schema").String("commonfabric.agent-connector.session").Key("ownerDid").String(c.OwnerDID)
-		b.Key("key").String("codex/s1").Key("sourceId").String("codex").Key("driver").String(c.Driver)
-		b.Key("nativeSessionId").String("s1").Key("metadata").Value(summary.Path("raw")).Key("summary").Value(summary)
-		b.Key("normalized").Record().Key("messages").Array()
-		for _, m := range messages {
-			b.Value(m)
-		}
-		b.End().End().Key("chunks")
-		buildChunks(b, rows, c.SpaceDID)
-		b.Key("snapshotHash").String(snapshotHash.String()).Key("revision").String(c.Revision)
-		return b.Key("observedAt").String(c.ObservedAt).Key("complete").Bool(true).End().Finish()
+		return manifestRecord(c, summary, messages, rows, snapshotHash)
 	}
 	manifestHash := ManifestHash(h, manifest(nil), m)
 	check("manifest hash", manifestHash.String(), c.ManifestHash)
@@ -143,6 +133,22 @@ func TestTheWholeSessionHashesAsComputed(t *testing.T) {
 		check("event cell id", cell.ID, c.EventCellIDs[i])
 		check("event cause", string(value.AppendText(nil, cell.Cause)), string(value.AppendText(nil, plain(t, c.EventCauses[i]))))
 	}
+}
+
+// manifestRecord is the record of spec 5.7 for the session of the vectors.
+func manifestRecord(c vectors.SessionCase, summary value.Value, messages []value.Value, rows []chunkRow, snapshot digest.Digest) value.Value {
+	b := value.NewBuilder().Record()
+	b.Key("schema").String("commonfabric.agent-connector.session").Key("ownerDid").String(c.OwnerDID)
+	b.Key("key").String("codex/s1").Key("sourceId").String("codex").Key("driver").String(c.Driver)
+	b.Key("nativeSessionId").String("s1").Key("metadata").Value(summary.Path("raw")).Key("summary").Value(summary)
+	b.Key("normalized").Record().Key("messages").Array()
+	for _, m := range messages {
+		b.Value(m)
+	}
+	b.End().End().Key("chunks")
+	buildChunks(b, rows, c.SpaceDID)
+	b.Key("snapshotHash").String(snapshot.String()).Key("revision").String(c.Revision)
+	return b.Key("observedAt").String(c.ObservedAt).Key("complete").Bool(true).End().Finish()
 }
 
 func randomMessages(r *rand.Rand, n int) []value.Value {
@@ -180,6 +186,19 @@ func TestFilledRecordsHashAsWholeOnes(t *testing.T) {
 		if got, want := SnapshotHash(h, snapshotRecord("k", "s", "n", extra, nil, nil, nil), m), h.StableHash(whole); got != want {
 			t.Fatalf("seed %d: snapshot %s, want %s", seed, got, want)
 		}
+	}
+}
+
+func TestOnlyTheRecordsOwnListIsFilled(t *testing.T) {
+	h, messages := new(Hasher), randomMessages(rand.New(rand.NewPCG(1, 10)), 5)
+	extra := plain(t, []byte(`[{"normalizedMessages":[],"normalized":{"messages":[]},"z":[{"normalizedMessages":[]}]}]`))
+	m, list := collected(h, messages), []chunkRow{{0, 7, 0, "x", ""}}
+	whole := snapshotRecord("k", "s", "n", extra, messages, nil, list)
+	if SnapshotHash(h, snapshotRecord("k", "s", "n", extra, nil, nil, list), m) != h.StableHash(whole) {
+		t.Error("the snapshot's hash is another one")
+	}
+	if ManifestHash(h, manifestLike(extra, nil), m) != h.StableHash(manifestLike(extra, messages)) {
+		t.Error("the manifest's hash is another one")
 	}
 }
 

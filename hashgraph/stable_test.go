@@ -22,6 +22,20 @@ func TestTheHasherAgreesWithTheReferenceOnRandomValues(t *testing.T) {
 	}
 }
 
+func TestMinusZeroIsZeroInIdentitiesOnly(t *testing.T) {
+	for _, text := range []string{
+		`[{"id":-0,"v":1},{"id":0,"v":1},{"id":0,"v":1},{"id":-0,"v":1}]`,
+		`[{"nativeSessionId":-0,"sourceId":"s"},{"nativeSessionId":0,"sourceId":"s"}]`,
+		`[{"nativeSessionId":"s","sourceId":-0},{"nativeSessionId":"s","sourceId":0},{"nativeSessionId":"s","sourceId":"0"}]`,
+		`[{"id":-0},{"id":"0"},{"id":""},{"id":0}]`,
+	} {
+		v := plain(t, []byte(text))
+		if got, want := StableHash(v).String(), refStableHash(v); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
 func TestAListOfEventsHashesAsTheirArray(t *testing.T) {
 	h := new(Hasher)
 	for seed := range uint64(1000) {

@@ -9,7 +9,7 @@ import (
 
 func TestABuilderCopiesValuesFromAnyTape(t *testing.T) {
 	var tape value.Tape
-	c := capture(t, &tape, `{"b":[1,"x\n",{"k":null}],"a":-0,"b2":1,"a":{"/s":"t"}}`)
+	c := capture(t, &tape, `{"b":[1,"x\n",{"k":null}],"a":-0,"b2":1,"a":{"/s":-0,"/s":"t"}}`)
 	b := value.NewBuilder()
 	first := b.Array().Value(c.Value).Value(c.Value.Path("b")).Value(value.Value{}).End().Finish()
 	second := b.Record().Key("all").Value(first).Key("d").Value(c.Value.Path("a")).End().Finish()

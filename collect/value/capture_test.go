@@ -31,7 +31,8 @@ func TestCapturedTextsAreMeasuredWithoutWriting(t *testing.T) {
 		{"escapes", `"\u0041\/\n\u000a\u0001\ud83d\ude00\ud800\u2028\u0022\u005c"`, `"A/\n\n\u0001😀\ud800` + "\u2028" + `\"\\"`, true},
 		{"numbers", `[1.50,1.0,1e2,1E-7,0.000001,100000000000000000000,0.1,-12.5,123456789012345678]`,
 			`[1.5,1,100,1e-7,0.000001,100000000000000000000,0.1,-12.5,123456789012345680]`, false},
-		{"safe numbers", `[1.50,0.0,123456789012345.6,9007199254740991,-0.5,12e-3]`, `[1.5,0,123456789012345.6,9007199254740991,-0.5,0.012]`, true},
+		{"safe numbers", `[1.50,0.0,123456789012345.6,9007199254740991,-0.5,12e-3,0.00000015,0.000001,-0.000015]`,
+			`[1.5,0,123456789012345.6,9007199254740991,-0.5,0.012,1.5e-7,0.000001,-0.000015]`, true},
 		{"2^53 may stand for its neighbour", `9007199254740993`, `9007199254740992`, false},
 		{"negative zero", `[-0,-0.0,-1e-400]`, `[{"/SpecialNumber@1":"-0"},{"/SpecialNumber@1":"-0"},{"/SpecialNumber@1":"-0"}]`, false},
 		{"overflow", `[1e400,-1e400]`, `[{"/SpecialNumber@1":"+Infinity"},{"/SpecialNumber@1":"-Infinity"}]`, false},
@@ -39,6 +40,7 @@ func TestCapturedTextsAreMeasuredWithoutWriting(t *testing.T) {
 		{"slash key", `{"x":{"/a":{"b":[{"/c":1}]}}}`, `{"x":{"/quote":{"/a":{"b":[{"/c":1}]}}}}`, false},
 		{"slash key over a special number", `{"/a":-0}`, `{"/object":{"/a":{"/SpecialNumber@1":"-0"}}}`, false},
 		{"slash key beside a dropped special number", `{"/a":-0,"/a":1}`, `{"/quote":{"/a":1}}`, false},
+		{"invalid text would hide behind an escape", `"é\né\n"`, `"é\né\n"`, true},
 		{"keys of equal beginning", `{"abcdefghij":1,"abcdefgh":2,"abcdefghi":3,"":4,"a\u0000":5,"a":6}`,
 			`{"":4,"a":6,"a\u0000":5,"abcdefgh":2,"abcdefghi":3,"abcdefghij":1}`, true},
 	} {
@@ -60,7 +62,7 @@ func TestCapturedTextsAreMeasuredWithoutWriting(t *testing.T) {
 func TestWhatIsNotStrictJSONIsRefusedAndLeavesTheTapeAsItWas(t *testing.T) {
 	for _, bad := range []string{
 		"", " ", "{", "[", `{"a"`, `{"a":`, `{"a":1`, `{"a":1,}`, `[1,]`, `[1 2]`, `{a:1}`, `"`, `"\q"`, `"\u12"`, `"\u12g4"`, "\"\x01\"", "\"\xff\"",
-		"\"\xed\xa0\x80\"", "\"a\\n\xc3\"", "01", "-", "1.", "1e", "1e+", ".5", "+1", "NaN", "Infinity", "tru", "nulll", "1 2", `{"a":1}x`, "\ufeff1", "[}", "{]",
+		"\"\xed\xa0\x80\"", "\"a\\n\xc3\"", "\"a\\n\xc3 123456789\\n\"", "01", "-", "1.", "1e", "1e+", ".5", "+1", "NaN", "Infinity", "tru", "nulll", "1 2", `{"a":1}x`, "\ufeff1", "[}", "{]",
 		"\x00", "\"\\\x00\"", strings.Repeat("[", value.MaxDepth+1) + strings.Repeat("]", value.MaxDepth+1),
 		strings.Repeat("[", 1<<20), strings.Repeat(`{"a":`, 1<<20),
 	} {
