@@ -98,34 +98,39 @@ func (t *tree) get(uuid string) *node {
 }
 
 // relink puts the lines that compactions keep below their summaries, and what followed a
-// summary below the last of them.
+// summary below the last of them. A list that is not whole gives way to the segment.
 func (t *tree) relink() {
 	for _, n := range t.nodes {
-		k := n.keeps
-		if k == nil || n.dropped || !k.segment && !t.complete(k) {
-			continue
-		}
-		first, last := k.uuids[0], k.uuids[len(k.uuids)-1]
-		for _, child := range t.nodes {
-			if child.parent == k.anchor && child.uuid != first && !child.dropped {
-				child.parent = last
+		for _, k := range n.keeps {
+			if !n.dropped && (k.segment || t.complete(k)) {
+				t.move(k)
+				break
 			}
-		}
-		if head := t.get(first); head != nil {
-			head.parent = k.anchor
-		}
-		if k.segment {
-			continue
-		}
-		for i := 1; i < len(k.uuids); i++ {
-			t.get(k.uuids[i]).parent = k.uuids[i-1]
 		}
 	}
 }
 
-// complete reports that every line of a list that a compaction keeps is there; a list
-// that is not whole is ignored, while a segment's ends are linked each for itself.
-func (t *tree) complete(k *preserved) bool {
+func (t *tree) move(k preserved) {
+	first, last := k.uuids[0], k.uuids[len(k.uuids)-1]
+	for _, child := range t.nodes {
+		if child.parent == k.anchor && child.uuid != first && !child.dropped {
+			child.parent = last
+		}
+	}
+	if head := t.get(first); head != nil {
+		head.parent = k.anchor
+	}
+	if k.segment {
+		return
+	}
+	for i := 1; i < len(k.uuids); i++ {
+		t.get(k.uuids[i]).parent = k.uuids[i-1]
+	}
+}
+
+// complete reports that every line of a list that a compaction keeps is there. A segment's
+// ends are linked each for itself.
+func (t *tree) complete(k preserved) bool {
 	if len(k.uuids) == 0 || t.get(k.anchor) == nil {
 		return false
 	}
@@ -185,12 +190,13 @@ func (w *descent) visit(n *node) (spoken bool) {
 			continue
 		}
 		at := len(w.queued)
-		if child.queued != nil {
+		counts := child.queued != nil && child.kept()
+		if counts {
 			w.queued = append(w.queued, child)
 		}
 		if w.visit(child) {
 			spoken = true
-			if child.queued != nil {
+			if counts {
 				w.queued = slices.Delete(w.queued, at, at+1)
 			}
 		}

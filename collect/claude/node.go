@@ -49,7 +49,7 @@ type node struct {
 	answers   []string // ids of the calls it answers
 	timestamp string
 	queued    *queuedCommand
-	keeps     *preserved
+	keeps     []preserved // the same lines told in two ways: as a list, as a segment
 	boundary  bool
 }
 
@@ -139,7 +139,7 @@ func (n *node) readUser(v value.Value) {
 		return
 	}
 	text := content.Str()
-	n.caveat = strings.HasPrefix(text, "<local-command-caveat>")
+	n.caveat = n.meta && strings.HasPrefix(text, "<local-command-caveat>")
 	n.command = strings.Contains(text, "<command-name>")
 	n.output = strings.HasPrefix(text, "<local-command-stdout>") || strings.HasPrefix(text, "<local-command-stderr>")
 }
@@ -179,19 +179,20 @@ func (n *node) readBoundary(v value.Value) {
 	}
 	data := v.Path("compactMetadata")
 	if list, ok := data.Get("preservedMessages"); ok && list.Kind() == value.Record {
-		n.keeps = &preserved{}
-		n.keeps.anchor, _ = str(list, "anchorUuid")
+		k := preserved{}
+		k.anchor, _ = str(list, "anchorUuid")
 		for id := range list.Path("uuids").Elements() {
-			n.keeps.uuids = append(n.keeps.uuids, id.Str())
+			k.uuids = append(k.uuids, id.Str())
 		}
-		return
+		n.keeps = append(n.keeps, k)
 	}
 	if segment, ok := data.Get("preservedSegment"); ok && segment.Kind() == value.Record {
-		n.keeps = &preserved{}
-		n.keeps.anchor, _ = str(segment, "anchorUuid")
+		k := preserved{segment: true}
+		k.anchor, _ = str(segment, "anchorUuid")
 		head, _ := str(segment, "headUuid")
 		tail, _ := str(segment, "tailUuid")
-		n.keeps.uuids, n.keeps.segment = []string{head, tail}, true
+		k.uuids = []string{head, tail}
+		n.keeps = append(n.keeps, k)
 	}
 }
 
