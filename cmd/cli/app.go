@@ -126,6 +126,11 @@ func wrongValue(c *urfave.Context, err error, _ bool) error {
 // verbs lists what the program can do, in the order of the help.
 func (v *invocation) verbs() []*urfave.Command {
 	return []*urfave.Command{
+		v.initVerb(),
+		v.doctorVerb(),
+		v.collectVerb(),
+		v.prepareVerb(),
+		v.publishVerb(),
 		v.versionVerb(),
 		v.completionVerb(),
 		v.docsVerb(),
@@ -139,7 +144,7 @@ func globalFlags() []urfave.Flag {
 		&urfave.StringFlag{Name: "store", Usage: "publish to and read from `URL`, a folder or file:///folder (AGENTSYNC_STORE)"},
 		&urfave.BoolFlag{Name: "json", Usage: "print one JSON object a line"},
 		&urfave.StringFlag{Name: "progress", Value: string(progressAuto), Usage: "show progress on standard error, `MODE` being auto (on a terminal), plain or none"},
-		&urfave.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print results and errors only"},
+		&urfave.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print only errors and what was asked for"},
 		&urfave.DurationFlag{Name: "wait", Usage: "wait at most `DURATION` for another pass to end"},
 	}
 }

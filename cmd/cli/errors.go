@@ -4,7 +4,10 @@ import (
 	"errors"
 	"io/fs"
 
+	"agentsync/cmd/config"
+	"agentsync/ledger"
 	"agentsync/ledger/durable"
+	"agentsync/publish"
 	"agentsync/publish/store"
 )
 
@@ -13,7 +16,10 @@ import (
 var roomErrors = []func(error) *failure{
 	lockError,
 	privateError,
+	publishError,
 	storeError,
+	configError,
+	ledgerError,
 	systemError,
 }
 
@@ -48,6 +54,48 @@ func storeError(err error) *failure {
 func systemError(err error) *failure {
 	if errors.Is(err, fs.ErrPermission) {
 		return &failure{exit: exitFailed, code: "permission", path: pathOf(err)}
+	}
+	return nil
+}
+
+func publishError(err error) *failure {
+	var damaged *publish.DamagedError
+	var owned *publish.OwnedError
+	var version *publish.VersionError
+	switch {
+	case errors.As(err, &damaged):
+		return &failure{exit: exitDamaged, path: damaged.What, hint: "see all of it: agentsync verify; a copy of the store brings it back"}
+	case errors.As(err, &owned):
+		return &failure{exit: exitStopped, code: "owned", source: owned.Source,
+			hint: "give the source another id in the configuration, or take it over: agentsync publish --take-over"}
+	case errors.As(err, &version):
+		return &failure{exit: exitFailed, code: "store-version", hint: "read it with the program that wrote it"}
+	case errors.Is(err, publish.ErrNoStore), errors.Is(err, publish.ErrEmpty):
+		return &failure{exit: exitNotSetUp, hint: "agentsync publish"}
+	case errors.Is(err, publish.ErrForeign):
+		return &failure{exit: exitStopped, code: "foreign-store", hint: "choose another store with --store, or bring the owner's key here"}
+	case errors.Is(err, publish.ErrNoCell):
+		return &failure{exit: exitFailed, code: "no-such-cell"}
+	}
+	return nil
+}
+
+func configError(err error) *failure {
+	var missing *config.SetupError
+	if !errors.As(err, &missing) {
+		return nil
+	}
+	return &failure{exit: exitNotSetUp, hint: missing.Hint}
+}
+
+func ledgerError(err error) *failure {
+	var corrupt *ledger.CorruptError
+	var version *ledger.VersionError
+	switch {
+	case errors.As(err, &corrupt):
+		return &failure{exit: exitDamaged, path: corrupt.Path, hint: "bring the file back from a backup; it is not replaced by itself"}
+	case errors.As(err, &version):
+		return &failure{exit: exitFailed, code: "state-version", path: version.Path, hint: "use the newer program, or another folder with --state"}
 	}
 	return nil
 }

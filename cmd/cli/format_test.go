@@ -56,16 +56,21 @@ func TestHomePath(t *testing.T) {
 func TestAbbreviatedKeysCanBeTyped(t *testing.T) {
 	keys := []string{
 		"claude/0f3c9a1b-aaaa", "claude/0f3c9a1b-bbbb", "claude/11111111-cccc", "codex/0f3c9a1b-aaaa",
-		"claude/short", "claude/11111111-cccc-child",
+		"claude/short", "claude/11111111-cccc%2Ffiles", "claude/11111111-cccc%2Fsubagents%2Fagent-a",
 	}
 	short := abbreviate(keys)
-	if short["claude/11111111-cccc"] != "claude/11111111-cccc" || short["claude/0f3c9a1b-aaaa"] != "claude/0f3c9a1b-a" || short["codex/0f3c9a1b-aaaa"] != "codex/0f3c9a1b" {
-		t.Errorf("abbreviated to %q", short)
+	for key, want := range map[string]string{
+		"claude/11111111-cccc": "claude/11111111", "claude/0f3c9a1b-aaaa": "claude/0f3c9a1b-a", "codex/0f3c9a1b-aaaa": "codex/0f3c9a1b",
+		"claude/11111111-cccc%2Ffiles": "claude/11111111-cccc%2Ff", "claude/short": "claude/short",
+	} {
+		if short[key] != want {
+			t.Errorf("%s is abbreviated to %q, want %q", key, short[key], want)
+		}
 	}
 	for _, key := range keys {
 		var found []string
 		for _, other := range keys {
-			if answers(short[key], other) && (short[key] == other || short[key] != key) {
+			if answers(short[key], other) {
 				found = append(found, other)
 			}
 		}

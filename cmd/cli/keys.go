@@ -9,7 +9,8 @@ import (
 const shortKey = 8
 
 // abbreviate shortens session keys for people: the source, and as much of the native
-// id as tells the keys apart. What is returned can be typed.
+// id as tells the keys apart. What is returned can be typed. A key that others begin
+// with, as those of children do, is told apart from the rest alone.
 func abbreviate(keys []string) map[string]string {
 	sorted := slices.Clone(keys)
 	slices.Sort(sorted)
@@ -20,13 +21,14 @@ func abbreviate(keys []string) map[string]string {
 		if i > 0 {
 			length = max(length, commonPrefix(key, sorted[i-1])+1)
 		}
-		if i+1 < len(sorted) {
-			length = max(length, commonPrefix(key, sorted[i+1])+1)
+		next := i + 1
+		for next < len(sorted) && strings.HasPrefix(sorted[next], key) {
+			next++
 		}
-		if length >= len(key) {
-			length = len(key)
+		if next < len(sorted) {
+			length = max(length, commonPrefix(key, sorted[next])+1)
 		}
-		short[key] = key[:length]
+		short[key] = key[:min(length, len(key))]
 	}
 	return short
 }
@@ -39,6 +41,10 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
+// childMarkInKey is the slash between the id of a session and what tells a child of it,
+// as a key holds it.
+const childMarkInKey = "%2F"
+
 // answers reports whether a session is meant by what was typed: its key, its native
 // id, or the beginning of either.
 func answers(typed, key string) bool {
@@ -49,17 +55,18 @@ func answers(typed, key string) bool {
 // mostNamed is how many candidates an ambiguous key's error names.
 const mostNamed = 5
 
-// onlyKey returns the one key that was found for what was typed. None and several
-// are errors: nothing is guessed.
+// onlyKey returns the one key that was found for what was typed; of a session and its
+// children, which begin with its key, the session. None and several are errors:
+// nothing is guessed.
 func onlyKey(typed string, found []string) (string, error) {
-	switch len(found) {
-	case 1:
-		return found[0], nil
-	case 0:
+	if len(found) == 0 {
 		return "", &failure{exit: exitFailed, code: "no-such-session", session: typed,
 			message: "no published session answers to " + typed, hint: "see them all: agentsync ls --all"}
 	}
 	named, more := slices.Sorted(slices.Values(found)), ""
+	if !slices.ContainsFunc(named, func(key string) bool { return key != named[0] && !strings.HasPrefix(key, named[0]+childMarkInKey) }) {
+		return named[0], nil
+	}
 	if len(named) > mostNamed {
 		named, more = named[:mostNamed], ", …"
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -14,6 +15,7 @@ const (
 type column struct {
 	title    string
 	flexible bool // may be cut to make the table fit
+	keepEnd  bool // what is cut stands before, as of a path
 	right    bool // numbers
 }
 
@@ -45,6 +47,7 @@ func (t *table) lines(width int) []string {
 	if len(t.rows) == 0 {
 		return nil
 	}
+	t.dropEmpty()
 	widths := t.fit(width)
 	head := make([]string, len(t.columns))
 	for i, c := range t.columns {
@@ -56,6 +59,19 @@ func (t *table) lines(width int) []string {
 		lines = append(lines, t.line(row, widths))
 	}
 	return lines
+}
+
+// dropEmpty removes the columns in which no row says anything.
+func (t *table) dropEmpty() {
+	for i := len(t.columns) - 1; i >= 0; i-- {
+		if slices.ContainsFunc(t.rows, func(row []string) bool { return row[i] != "" }) {
+			continue
+		}
+		t.columns = slices.Delete(t.columns, i, i+1)
+		for r := range t.rows {
+			t.rows[r] = slices.Delete(t.rows[r], i, i+1)
+		}
+	}
 }
 
 // fit returns the width of each column.
@@ -89,6 +105,9 @@ func (t *table) line(cells []string, widths []int) string {
 	for i, cell := range cells {
 		if i > 0 {
 			b.WriteString(strings.Repeat(" ", columnGap))
+		}
+		if t.columns[i].keepEnd {
+			cell = cutFront(cell, widths[i])
 		}
 		cell = cut(cell, widths[i])
 		pad := strings.Repeat(" ", max(0, widths[i]-textWidth(cell)))

@@ -100,6 +100,17 @@ func cut(s string, width int) string {
 	return s[:kept] + ellipsis
 }
 
+// cutFront is cut with the end of s kept.
+func cutFront(s string, width int) string {
+	for rest, state := s, -1; textWidth(s) > width && rest != ""; {
+		_, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
+		if textWidth(rest)+1 <= width {
+			return ellipsis + rest
+		}
+	}
+	return cut(s, width)
+}
+
 // wrap breaks text at blanks into lines of at most width columns. Lines that start
 // with a blank are kept as they are.
 func wrap(text string, width int) []string {

@@ -68,6 +68,26 @@ func TestCutCountsColumnsNotBytes(t *testing.T) {
 	}
 }
 
+func TestCutFrontKeepsTheEnd(t *testing.T) {
+	for _, test := range []struct {
+		in    string
+		width int
+		want  string
+	}{{"~/src/app", 9, "~/src/app"}, {"~/src/app", 6, "…c/app"}, {"目录/app", 6, "…/app"}, {"~/src/app", 1, "…"}, {"~/src/app", 0, ""}} {
+		if got := cutFront(test.in, test.width); got != test.want {
+			t.Errorf("cutFront(%q, %d) = %q, want %q", test.in, test.width, got, test.want)
+		}
+	}
+}
+
+func TestAColumnThatSaysNothingIsDropped(t *testing.T) {
+	list := newTable(column{title: "KEY"}, column{title: "STATUS"}, column{title: "TITLE"})
+	list.row("a", "", "b")
+	if got := list.lines(80); got[0] != "KEY  TITLE" || got[1] != "a    b" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestTableFitsTheTerminal(t *testing.T) {
 	list := newTable(column{title: "KEY"}, column{title: "TITLE", flexible: true}, column{title: "FOLDER", flexible: true}, column{title: "SIZE", right: true})
 	list.row("claude:0123456789", strings.Repeat("a long title ", 10), "/home/dev/src/app", "1.2 MiB")

@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"agentsync/collect/gitinfo"
+	"agentsync/hashgraph/digest"
+	"agentsync/ledger"
+	"agentsync/ledger/durable"
+	"agentsync/publish"
+	"agentsync/publish/store"
+	folder "agentsync/publish/store/fs"
+	"agentsync/publish/store/mem"
+)
+
+// openStore opens the place that the store's address names.
+func openStore(s *settings, create bool) (store.Store, func(), error) {
+	if s.Store.Scheme != "file" {
+		return nil, nil, usageError("--store with a folder, or file:///folder", "stores of the kind %s cannot be opened", s.Store.Scheme)
+	}
+	place, err := folder.Open(s.Store.Path, create)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil, fmt.Errorf("open %s: %w", s.Store, publish.ErrNoStore)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return place, func() { _ = place.Close() }, nil // nothing is written by closing
+}
+
+// localFolder is what this installation keeps of one store. Folders are told apart
+// by the store's address.
+func (s *settings) localFolder() string {
+	return filepath.Join(s.State, "stores", digest.Sum([]byte(s.Store.String())).Hex()[:16])
+}
+
+// openReader opens the store for a verb that only reads. It needs no identity.
+func openReader(ctx context.Context, s *settings) (*publish.Target, func(), error) {
+	place, done, err := openStore(s, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	target, err := publish.Open(ctx, publish.Options{Store: place, FS: durable.OS(), Workers: workers()})
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return target, done, nil
+}
+
+// openForPublishing opens the store in the owner's name, and makes identity and store
+// where there are none.
+func (v *invocation) openForPublishing(ctx context.Context, s *settings) (*publish.Target, func(), error) {
+	options, err := v.signedOptions(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	place, done, err := openStore(s, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	options.Store = place
+	target, err := publish.Open(ctx, options)
+	if errors.Is(err, publish.ErrNoStore) {
+		target, err = publish.Create(ctx, options, v.env.Now())
+	}
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return target, done, nil
+}
+
+// signedOptions opens the state folder and the owner's identity, or makes them.
+func (v *invocation) signedOptions(s *settings) (publish.Options, error) {
+	state, err := ledger.OpenState(durable.OS(), s.State)
+	if err != nil {
+		return publish.Options{}, err
+	}
+	identity, err := ledger.OpenIdentity(state, rand.Reader)
+	if err != nil {
+		return publish.Options{}, err
+	}
+	for _, note := range state.Notes() {
+		v.out.warn("%s", note)
+	}
+	local := s.localFolder()
+	if err := durable.MkdirPrivate(durable.OS(), local); err != nil {
+		return publish.Options{}, err
+	}
+	return publish.Options{FS: durable.OS(), State: local, Signer: identity, Installation: identity.DID(),
+		Rand: rand.Reader, Workers: workers()}, nil
+}
+
+// openForPlanning opens the store for a pass that writes nothing. Where there is no
+// store yet, one in memory stands for it, of an owner that lives as long as the pass.
+func (v *invocation) openForPlanning(ctx context.Context, s *settings) (target *publish.Target, done func(), err error) {
+	options := publish.Options{FS: durable.OS(), State: s.localFolder(), Rand: rand.Reader, Workers: workers()}
+	options.Signer, err = existingIdentity(s.State)
+	if err != nil {
+		return nil, nil, err
+	}
+	options.Installation = options.Signer.DID()
+	options.Store, done, err = openStore(s, false)
+	if err == nil {
+		target, err = publish.Open(ctx, options)
+		if err == nil {
+			return target, done, nil
+		}
+		done()
+	}
+	if !errors.Is(err, publish.ErrNoStore) {
+		return nil, nil, err
+	}
+	v.inform("there is no store at %s yet: one in memory stands for it, and lends its name to cell ids and manifest hashes", s.Store)
+	options.Store, options.State = planned{mem.New(), s.Store.String()}, ""
+	target, err = publish.Create(ctx, options, v.env.Now())
+	return target, func() {}, err
+}
+
+// existingIdentity reads the owner's identity; without one, a passing one is drawn.
+func existingIdentity(folder string) (publish.Signer, error) {
+	_, err := durable.OS().Lstat(folder)
+	if err == nil {
+		var state *ledger.State
+		var identity *ledger.Identity
+		if state, err = ledger.OpenState(durable.OS(), folder); err != nil {
+			return nil, err
+		}
+		if identity, err = ledger.ReadIdentity(state); err == nil {
+			return identity, nil
+		}
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	return passing{private, ledger.KeyDID(public)}, err
+}
+
+// passing is an identity that is never written down.
+type passing struct {
+	key ed25519.PrivateKey
+	did string
+}
+
+// DID names the public key.
+func (p passing) DID() string { return p.did }
+
+// Sign signs with the private one.
+func (p passing) Sign(message []byte) []byte { return ed25519.Sign(p.key, message) }
+
+// planned is a store in memory that stands for one that a dry run does not make.
+type planned struct {
+	store.Store
+	location string
+}
+
+// Location is the address of the store that would be made.
+func (p planned) Location() string { return p.location }
+
+// observe gives a pass its eyes for Git: the context of a working directory, and the
+// checkouts below the configured folders. A discovery that fails ends the pass before
+// anything is published.
+func (v *invocation) observe(ctx context.Context, s *settings, pass *publish.Pass) error {
+	resolver := gitinfo.NewResolver(gitinfo.Options{Home: v.env.Home, Getenv: v.env.Getenv})
+	observation := resolver.NewObservation(pass.Now)
+	pass.Git = publish.GitOf(ctx, observation)
+	if len(s.Checkouts) == 0 {
+		return nil
+	}
+	found, err := gitinfo.Discover(ctx, s.Checkouts, gitinfo.DiscoverOptions{})
+	if err != nil {
+		return &failure{exit: exitFailed, code: "discovery-failed", err: err,
+			hint: "nothing was published; correct checkouts: in the configuration, or mount what is missing"}
+	}
+	pass.Checkouts = found
+	return nil
+}

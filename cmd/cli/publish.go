@@ -1,0 +1,281 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"agentsync/collect"
+	"agentsync/publish"
+)
+
+func (v *invocation) publishVerb() *urfave.Command {
+	return &urfave.Command{
+		Name:     "publish",
+		Category: groupPublish,
+		Usage:    "collect, prepare and publish the sessions of this machine",
+		Description: "Sessions that did not change since the last publish are kept without being opened; those that only grew are " +
+			"read from their last part on. A pass that finds nothing changed writes nothing.\n\n" +
+			"A session that is gone from its agent is marked deleted only when its whole source could be listed, and " +
+			"what was published of it stays.",
+		UsageText: "agentsync publish\nagentsync publish --full --store /srv/agent-sessions\nagentsync publish --dry-run --json",
+		Flags: []urfave.Flag{
+			&urfave.BoolFlag{Name: "full", Usage: "read every session, changed or not"},
+			&urfave.BoolFlag{Name: "dry-run", Usage: "say what would be published and write nothing"},
+			sourceFlag(),
+			sessionFlag(),
+			nonEmptyFlag(),
+			&urfave.BoolFlag{Name: "take-over", Usage: "publish sources that another installation has published until now"},
+		},
+		Action: action(0, 0, v.publish),
+	}
+}
+
+func sessionFlag() urfave.Flag {
+	return &urfave.StringSliceFlag{Name: "session", Usage: "only the session `KEY`, or the beginning of one (may be repeated)"}
+}
+
+// publishSummary ends a publish.
+type publishSummary struct {
+	Type         string `json:"message_type"`
+	Found        int    `json:"found"`
+	Published    int    `json:"published"`
+	Unchanged    int    `json:"unchanged"`
+	Failed       int    `json:"failed"`
+	Deleted      int    `json:"deleted"`
+	Partial      int    `json:"partial"`
+	Documents    int    `json:"documents"`
+	BytesWritten int64  `json:"bytes_written"`
+	Generation   int64  `json:"generation"`
+	Store        string `json:"store"`
+	BytesRead    int64  `json:"bytes_read"`
+	Retained     int    `json:"retained"`
+	Complete     bool   `json:"complete"`
+	DryRun       bool   `json:"dry_run"`
+}
+
+// publishedObject is what became of one session that was read, in JSON.
+type publishedObject struct {
+	Type         string `json:"message_type"`
+	Key          string `json:"key"`
+	Source       string `json:"source"`
+	Session      string `json:"session"`
+	Status       string `json:"status"`
+	Parts        int    `json:"parts"`
+	Events       int    `json:"events"`
+	Messages     int    `json:"messages"`
+	Damaged      int    `json:"damaged"`
+	Size         int64  `json:"size"`
+	Partial      bool   `json:"partial"`
+	Resumed      bool   `json:"resumed"`
+	SnapshotHash string `json:"snapshot_hash,omitempty"`
+	ManifestHash string `json:"manifest_hash,omitempty"`
+}
+
+func (v *invocation) publish(ctx context.Context, c *urfave.Context) error {
+	s, err := v.settings()
+	if err != nil {
+		return err
+	}
+	chosen := newChosen(c.StringSlice("session"))
+	pass := publish.Pass{Full: c.Bool("full"), DryRun: c.Bool("dry-run"), TakeOver: c.Bool("take-over"), Only: chosen.filter()}
+	if pass.Sources, err = v.drivers(s, c.StringSlice("source")); err != nil {
+		return err
+	}
+	report, err := v.lockedPass(ctx, s, pass)
+	if err != nil {
+		return err
+	}
+	if err := v.showPublished(report, pass.DryRun); err != nil {
+		return err
+	}
+	if err := chosen.unanswered(); err != nil {
+		return err
+	}
+	if report.Found == 0 {
+		if err := v.nothingFound(s, c.Bool("require-nonempty")); err != nil {
+			return err
+		}
+	}
+	return v.out.partial()
+}
+
+// lockedPass runs the pass under the pass lock. A dry run writes nothing, the lock
+// included.
+func (v *invocation) lockedPass(ctx context.Context, s *settings, pass publish.Pass) (report publish.Report, err error) {
+	if pass.DryRun {
+		return v.publishPass(ctx, s, pass)
+	}
+	err = v.withLock(ctx, s.State, publishLock, "publish", func(ctx context.Context) error {
+		report, err = v.publishPass(ctx, s, pass)
+		return err
+	})
+	return report, err
+}
+
+// publishPass opens the store and runs the pass.
+func (v *invocation) publishPass(ctx context.Context, s *settings, pass publish.Pass) (publish.Report, error) {
+	open := v.openForPublishing
+	if pass.DryRun {
+		open = v.openForPlanning
+	}
+	target, done, err := open(ctx, s)
+	if err != nil {
+		return publish.Report{}, err
+	}
+	defer done()
+	pass.Now = v.env.Now()
+	if err := v.observe(ctx, s, &pass); err != nil {
+		return publish.Report{}, err
+	}
+	meter := v.meter("publish", "sessions", -1)
+	defer meter.hide()
+	pass.Progress = func(p publish.Progress) {
+		meter.grow(int64(p.Listed))
+		meter.set(int64(p.Done))
+	}
+	return target.Publish(ctx, pass)
+}
+
+// showPublished prints what a pass did.
+func (v *invocation) showPublished(report publish.Report, dryRun bool) error {
+	for _, source := range report.Sources {
+		if err := v.showPublishedSource(source, report.Sessions); err != nil {
+			return err
+		}
+	}
+	summary := publishSummary{
+		"summary", report.Found, report.Published, report.Unchanged, report.Failed, report.Deleted, report.Partial,
+		report.Documents, report.BytesWritten, report.Generation, report.Store, report.BytesRead, report.Retained,
+		!report.Incomplete(), dryRun,
+	}
+	if v.out.asJSON {
+		return v.out.object(summary)
+	}
+	return v.out.note("%s", summary.text())
+}
+
+// text is the summary for people: its numbers add up in the order they are read.
+func (s publishSummary) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d found = %d published + %d unchanged + %d failed", s.Found, s.Published, s.Unchanged, s.Failed)
+	for _, more := range []struct {
+		n    int
+		word string
+	}{{s.Deleted, "deleted"}, {s.Partial, "partial"}} {
+		if more.n > 0 {
+			fmt.Fprintf(&b, ", %d %s", more.n, more.word)
+		}
+	}
+	switch {
+	case s.DryRun:
+		b.WriteString("; dry run, nothing was written")
+	case s.Documents == 0:
+		fmt.Fprintf(&b, "; nothing written, generation %d of %s stands", s.Generation, s.Store)
+	default:
+		fmt.Fprintf(&b, "; %s, %s, generation %d of %s", counted(s.Documents, "document", "documents"),
+			bytesText(s.BytesWritten), s.Generation, s.Store)
+	}
+	return b.String()
+}
+
+func (v *invocation) showPublishedSource(source publish.SourceReport, sessions []publish.SessionReport) error {
+	id := source.Source.ID
+	own := slices.DeleteFunc(slices.Clone(sessions), func(s publish.SessionReport) bool { return s.Source != id })
+	if v.out.asJSON {
+		for _, s := range own {
+			if err := v.out.object(publishedObject{"session", s.Key, s.Source, s.NativeID, s.Status, s.Parts, s.Events, s.Messages,
+				s.Damaged, s.Bytes, s.Partial, s.Resumed, s.SnapshotHash, s.ManifestHash}); err != nil {
+				return err
+			}
+		}
+		for _, n := range source.Notes {
+			if err := v.out.object(noteObject{"note", id, n.Code, n.Message, n.Path}); err != nil {
+				return err
+			}
+		}
+	} else if err := v.publishedLine(source); err != nil {
+		return err
+	}
+	for _, s := range own {
+		v.showDamage(s)
+	}
+	for _, p := range source.Problems {
+		v.out.problem(problemFailure(id, p))
+	}
+	return nil
+}
+
+func (v *invocation) publishedLine(source publish.SourceReport) error {
+	for _, n := range source.Notes {
+		v.out.warn("%s: %s", source.Source.ID, withPath(n.Message, n.Path))
+	}
+	if source.Absent {
+		return v.out.note("%s (%s): not on this machine", source.Source.ID, source.Source.Driver)
+	}
+	incomplete := ""
+	if !source.Complete {
+		incomplete = ", inventory incomplete"
+	}
+	return v.out.note("%s (%s): %s%s", source.Source.ID, source.Source.Driver, counted(source.Found, "session", "sessions"), incomplete)
+}
+
+// showDamage tells of records that are no plain JSON lines. Their bytes are kept, so
+// nothing is missing.
+func (v *invocation) showDamage(s publish.SessionReport) {
+	if s.Damaged == 0 || s.Status != publish.SessionPublished {
+		return
+	}
+	where := ""
+	if len(s.Problems) > 0 {
+		p := s.Problems[0]
+		where = fmt.Sprintf("; the first: line %d, %s", p.Line, p.Message)
+	}
+	v.out.warn("%s: %s kept byte for byte%s", s.Key, counted(s.Damaged, "damaged record", "damaged records"), where)
+}
+
+// chosen are the sessions that --session names.
+type chosen struct {
+	typed    []string
+	answered []bool
+}
+
+func newChosen(typed []string) *chosen {
+	return &chosen{typed: typed, answered: make([]bool, len(typed))}
+}
+
+// filter returns the pass's filter, nil when every session is meant. It is called by
+// one goroutine at a time.
+func (c *chosen) filter() func(sourceID string, l collect.Listing) bool {
+	if len(c.typed) == 0 {
+		return nil
+	}
+	return func(sourceID string, l collect.Listing) bool {
+		key, err := collect.SessionKey(sourceID, l.NativeSessionID)
+		return err == nil && c.matches(key)
+	}
+}
+
+func (c *chosen) matches(key string) bool {
+	found := false
+	for i, typed := range c.typed {
+		if answers(typed, key) {
+			c.answered[i], found = true, true
+		}
+	}
+	return found
+}
+
+// unanswered reports a typed key that no session of the sources had.
+func (c *chosen) unanswered() error {
+	for i, typed := range c.typed {
+		if !c.answered[i] {
+			return &failure{exit: exitFailed, code: "no-such-session", session: typed,
+				message: "no session of this machine answers to " + typed, hint: "see them all: agentsync collect"}
+		}
+	}
+	return nil
+}
