@@ -1,16 +1,11 @@
 package publish
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"path"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -21,13 +16,16 @@ import (
 
 // RestoreOptions say what to restore and where to.
 type RestoreOptions struct {
-	Rows     []*document.Row
-	Folder   func(sourceID string) (string, error) // where a source's files go
-	Map      []PathMap
-	Force    bool // replace files that differ
-	DryRun   bool
-	Workers  int
-	Progress func(done, total int, key string)
+	Rows   []*document.Row
+	Folder func(sourceID string) (string, error) // where a source's files go
+	// Directory is the working directory that a row's family belongs to, "" for none;
+	// nil takes each row's own. Maps apply to it, so that children stay with their parents.
+	Directory func(row *document.Row) string
+	Map       []PathMap
+	Force     bool // replace files that differ
+	DryRun    bool
+	Workers   int
+	Progress  func(done, total int, key string)
 }
 
 // PathMap moves sessions of working directories at or below From to below To.
@@ -40,7 +38,7 @@ const (
 	FileDiffers   = "differs" // kept as it is, for want of Force
 	FileReplaced  = "replaced"
 	FileFailed    = "failed"
-	FileWouldBe   = "would-write"
+	FileWouldBe   = "would-write" // of a dry run
 	FileWouldHide = "would-replace"
 )
 
@@ -56,13 +54,15 @@ type RestoredFile struct {
 // Restore gives the bytes of sessions back. Each file is written beside its place
 // and moved there when it is whole; a file that exists and differs is left alone
 // without Force, and nothing is ever written outside the source's folder or through
-// a link. A session that fails does not stop the others.
+// a link. A session that fails does not stop the others. Two sessions never share a
+// file: the second one fails.
 func (t *Target) Restore(ctx context.Context, o RestoreOptions) ([]RestoredFile, error) {
 	var mu sync.Mutex
 	var files []RestoredFile
+	var taken owners
 	done := 0
 	err := parallel(ctx, o.Workers, len(o.Rows), func(ctx context.Context, next func() int) error {
-		r := &restorer{RestoreOptions: o, lib: t.library(ctx)}
+		r := &restorer{RestoreOptions: o, lib: t.library(ctx), taken: &taken}
 		for i := next(); i >= 0; i = next() {
 			r.files = nil
 			if err := r.session(o.Rows[i]); err != nil {
@@ -84,9 +84,30 @@ func (t *Target) Restore(ctx context.Context, o RestoreOptions) ([]RestoredFile,
 	return files, err
 }
 
+// owners remember which session a restored path belongs to.
+type owners struct {
+	mu   sync.Mutex
+	keys map[string]string
+}
+
+// claim gives a path to a session, unless another one has it.
+func (o *owners) claim(path, key string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.keys == nil {
+		o.keys = map[string]string{}
+	}
+	if owner, ok := o.keys[path]; ok && owner != key {
+		return fmt.Errorf("session %s has the same file", owner)
+	}
+	o.keys[path] = key
+	return nil
+}
+
 type restorer struct {
 	RestoreOptions
 	lib   *library
+	taken *owners
 	files []RestoredFile
 	s     Session
 	buf   []byte
@@ -107,31 +128,55 @@ func (r *restorer) session(row *document.Row) error {
 	if at == "" {
 		return fmt.Errorf("session %s does not say which file it was", row.Key)
 	}
-	at = mapped(at, row, r.Map)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(folder)
+	at = mapped(at, row.Driver, r.directory(row), r.Map)
+	root, err := openFolder(folder, r.DryRun)
 	if err != nil {
 		return err
 	}
-	defer root.Close()
 	f := &filer{restorer: r, root: root, folder: folder, row: row, when: modified(m)}
-	defer f.abandon()
+	if root != nil {
+		defer root.Close()
+		defer f.abandon()
+	}
 	if err := r.pour(f, at); err != nil {
 		return err
 	}
 	return f.close()
 }
 
-// pour writes the session's raws to the files they belong to.
+func (r *restorer) directory(row *document.Row) string {
+	switch {
+	case r.Directory != nil:
+		return r.Directory(row)
+	case row.Cwd != nil:
+		return *row.Cwd
+	}
+	return ""
+}
+
+// openFolder opens a source's folder, and makes it unless this is a dry run: then an
+// absent one is nil.
+func openFolder(folder string, dry bool) (*os.Root, error) {
+	if !dry {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	root, err := os.OpenRoot(folder)
+	if dry && errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return root, err
+}
+
+// pour writes the session's raws to the files they belong to. Only a set of side files
+// names its files in its events; a transcript's lines are what they are.
 func (r *restorer) pour(f *filer, at string) error {
-	side := false
+	side := isSideSet(r.s.Row)
 	err := r.s.Events(func(i int, e *document.ChunkEvent) error {
 		name, mode := at, uint32(0o600)
-		if piece := e.Value.Path("agentsync"); piece.Str() == "file" {
-			side = true
-			name = path.Join(at, e.Value.Path("path").Str())
+		if side {
+			name = at + "/" + e.Value.Path("path").Str()
 			if n, ok := e.Value.Path("mode").Integer(); ok {
 				mode = uint32(n) & 0o777
 			}
@@ -146,14 +191,16 @@ func (r *restorer) pour(f *filer, at string) error {
 		_, err := f.out.Write(e.Raw)
 		return err
 	})
-	if err != nil || side || r.s.Manifest.Size > 0 || r.sideSet() {
+	if err != nil || side || r.s.Manifest.Size > 0 {
 		return err
 	}
 	return f.open(at, 0o600) // an empty transcript is a file all the same
 }
 
-// sideSet reports a session that is a set of side files, which may be empty.
-func (r *restorer) sideSet() bool { return strings.HasSuffix(r.s.Row.NativeSessionID, "/files") }
+// isSideSet reports a session that is a set of side files, which may be empty.
+func isSideSet(row *document.Row) bool {
+	return row.Driver == claudeDriver && strings.HasSuffix(row.NativeSessionID, "/files")
+}
 
 // modified is the time that the provider's summary gives the file; zero when none.
 func modified(m *document.Manifest) time.Time {
@@ -164,214 +211,68 @@ func modified(m *document.Manifest) time.Time {
 	return time.UnixMilli(ms)
 }
 
-// filer writes one file at a time below a root.
-type filer struct {
-	*restorer
-	root   *os.Root
-	folder string
-	row    *document.Row
-	when   time.Time
-	name   string
-	mode   uint32
-	temp   string
-	file   *os.File
-	out    *bufio.Writer
-}
-
-const tempSuffix = ".agentsync-restore"
-
-// open makes name the file that is written; the one before is finished.
-func (f *filer) open(name string, mode uint32) error {
-	if f.file != nil && f.name == name {
-		return nil
-	}
-	if err := f.close(); err != nil {
-		return err
-	}
-	if !fs.ValidPath(name) || name == "." || !filepath.IsLocal(filepath.FromSlash(name)) {
-		return fmt.Errorf("stored path %.200q is no path below a folder", name)
-	}
-	f.name, f.mode, f.temp = name, mode, name+tempSuffix
-	if f.DryRun {
-		f.out = bufio.NewWriter(io.Discard)
-		return f.compareOnly(name)
-	}
-	if err := f.root.MkdirAll(path.Dir(name), 0o700); err != nil {
-		return fmt.Errorf("restore %s: %w", name, err)
-	}
-	_ = f.root.Remove(f.temp) // left by a restore that was killed
-	file, err := f.root.OpenFile(f.temp, os.O_CREATE|os.O_EXCL|os.O_RDWR, fs.FileMode(mode)|0o200)
-	if err != nil {
-		return fmt.Errorf("restore %s: %w", name, err)
-	}
-	f.file = file
-	if f.out == nil {
-		f.out = bufio.NewWriterSize(file, 256<<10)
-	} else {
-		f.out.Reset(file)
-	}
-	return nil
-}
-
-// compareOnly notes what a restore would do to name.
-func (f *filer) compareOnly(name string) error {
-	status := FileWouldBe
-	if _, err := f.root.Lstat(name); err == nil {
-		status = FileWouldHide
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if n := len(f.files); n == 0 || f.files[n-1].Path != f.shown() {
-		f.files = append(f.files, RestoredFile{Key: f.row.Key, Path: f.shown(), Status: status})
-	}
-	return nil
-}
-
-func (f *filer) shown() string { return filepath.Join(f.folder, filepath.FromSlash(f.name)) }
-
-// close finishes the open file: it is moved to its name unless an equal file is
-// there, or a different one that may not be replaced.
-func (f *filer) close() error {
-	if f.file == nil {
-		return nil
-	}
-	if err := f.out.Flush(); err != nil {
-		return fmt.Errorf("restore %s: %w", f.name, err)
-	}
-	size, err := f.file.Seek(0, io.SeekCurrent)
-	if err != nil {
-		return err
-	}
-	status, err := f.settle(size)
-	if err != nil {
-		return fmt.Errorf("restore %s: %w", f.name, err)
-	}
-	f.files = append(f.files, RestoredFile{Key: f.row.Key, Path: f.shown(), Status: status, Bytes: size})
-	return nil
-}
-
-func (f *filer) settle(size int64) (string, error) {
-	same, exists, err := f.compare(size)
-	if err != nil {
-		return "", err
-	}
-	if same || exists && !f.Force {
-		f.abandon()
-		if same {
-			return FileSame, nil
-		}
-		return FileDiffers, nil
-	}
-	if err := f.file.Close(); err != nil {
-		return "", err
-	}
-	f.file = nil
-	if f.mode&0o200 == 0 {
-		if err := f.root.Chmod(f.temp, fs.FileMode(f.mode)); err != nil {
-			return "", err
-		}
-	}
-	if !f.when.IsZero() {
-		if err := f.root.Chtimes(f.temp, f.when, f.when); err != nil {
-			return "", err
-		}
-	}
-	// RACE: a file that appears between the comparison and the rename is replaced. The
-	// link refuses it where nothing was there before.
-	if !exists {
-		if err := f.root.Link(f.temp, f.name); err == nil {
-			return FileWritten, f.root.Remove(f.temp)
-		} else if errors.Is(err, fs.ErrExist) {
-			return FileDiffers, f.root.Remove(f.temp)
-		}
-	}
-	if err := f.root.Rename(f.temp, f.name); err != nil {
-		return "", err
-	}
-	if exists {
-		return FileReplaced, nil
-	}
-	return FileWritten, nil
-}
-
-// compare reads the file that stands at the name, if any, beside the one written.
-func (f *filer) compare(size int64) (same, exists bool, err error) {
-	info, err := f.root.Lstat(f.name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, false, nil
-	}
-	if err != nil {
-		return false, false, err
-	}
-	if !info.Mode().IsRegular() {
-		return false, true, fmt.Errorf("a %s is in the way", info.Mode().Type())
-	}
-	if info.Size() != size {
-		return false, true, nil
-	}
-	old, err := f.root.Open(f.name)
-	if err != nil {
-		return false, true, err
-	}
-	defer old.Close()
-	same, err = equalContent(io.NewSectionReader(f.file, 0, size), old)
-	return same, true, err
-}
-
-func equalContent(a, b io.Reader) (bool, error) {
-	x, y := make([]byte, 64<<10), make([]byte, 64<<10)
-	for {
-		n, errA := io.ReadFull(a, x)
-		m, errB := io.ReadFull(b, y)
-		if !bytes.Equal(x[:n], y[:m]) {
-			return false, nil
-		}
-		if errA != nil || errB != nil {
-			ends := func(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
-			if ends(errA) && ends(errB) {
-				return true, nil
-			}
-			return false, errors.Join(errA, errB)
-		}
-	}
-}
-
-// abandon removes an unfinished file.
-func (f *filer) abandon() {
-	if f.file != nil {
-		f.file.Close()
-		f.file = nil
-		_ = f.root.Remove(f.temp)
-	}
-}
-
 // mapped applies the path maps. Claude keeps a session in a folder named after its
 // working directory, so a mapped directory means another folder; the records keep
-// what they say. The longest From that fits decides.
-func mapped(at string, row *document.Row, maps []PathMap) string {
-	if row.Driver != claudeDriver || row.Cwd == nil {
+// what they say. The longest From that fits decides. The folder is named after the
+// directory or one above it; without a directory only a From that it is named after
+// exactly can tell what it was.
+func mapped(at, driver, directory string, maps []PathMap) string {
+	below, ok := strings.CutPrefix(at, projectsFolder)
+	if driver != claudeDriver || !ok {
 		return at
 	}
-	cwd, ok := mapDirectory(*row.Cwd, maps)
+	folder, rest, _ := strings.Cut(below, "/")
+	to, ok := mapFolder(folder, directory, maps)
 	if !ok {
 		return at
 	}
-	parts := strings.SplitN(at, "/", 3)
-	if len(parts) < 3 || parts[0] != "projects" {
-		return at
-	}
-	return path.Join(parts[0], collect.ProjectKey(cwd), parts[2])
+	return projectsFolder + strings.TrimSuffix(collect.ProjectKey(to)+"/"+rest, "/")
 }
 
-func mapDirectory(cwd string, maps []PathMap) (string, bool) {
-	best, found := PathMap{}, false
+const projectsFolder = "projects/"
+
+func mapFolder(folder, directory string, maps []PathMap) (string, bool) {
+	if project := projectDirectory(directory, folder); project != "" {
+		return mapDirectory(project, maps)
+	}
 	for _, m := range maps {
-		below, ok := strings.CutPrefix(cwd, m.From)
-		if ok && (below == "" || below[0] == '/' || strings.HasSuffix(m.From, "/")) && len(m.From) >= len(best.From) {
-			best, found = m, true
+		if collect.ProjectKey(m.From) == folder {
+			return m.To, true
 		}
 	}
-	return best.To + strings.TrimPrefix(cwd, best.From), found
+	return "", false
+}
+
+// projectDirectory is the directory that a project folder is named after: the working
+// directory of its session, or the nearest one above. A session that worked elsewhere
+// gives its working directory.
+func projectDirectory(directory, folder string) string {
+	for dir := directory; dir != ""; {
+		if collect.ProjectKey(dir) == folder {
+			return dir
+		}
+		end := strings.LastIndexAny(dir, `/\`)
+		if end < 0 {
+			break
+		}
+		dir = dir[:end]
+	}
+	return directory
+}
+
+// mapDirectory moves a directory at or below some From to below its To.
+func mapDirectory(cwd string, maps []PathMap) (string, bool) {
+	best, rest, found := PathMap{}, "", false
+	for _, m := range maps {
+		below, ok := strings.CutPrefix(cwd, strings.TrimRight(m.From, `/\`))
+		if ok && (below == "" || below[0] == '/' || below[0] == '\\') && len(m.From) >= len(best.From) {
+			best, rest, found = m, below, true
+		}
+	}
+	if rest == "" {
+		return best.To, found
+	}
+	return strings.TrimRight(best.To, `/\`) + rest, found
 }
 
 const claudeDriver = "claude-agent-sdk"
