@@ -164,7 +164,7 @@ func takeInventory(ctx context.Context, driver collect.Driver, meter *meter) (in
 	got.problems = append(got.problems, tally.Problems...)
 	got.notes = tally.Notes
 	got.source.Found, got.source.Failed = tally.Found, tally.Failed
-	got.source.Absent, got.source.Complete = tally.Absent, tally.Complete
+	got.source.Absent, got.source.Complete = tally.Absent, tally.Complete && !tally.Absent
 	slices.SortStableFunc(got.sessions, newestFirst)
 	return got, err
 }

@@ -27,7 +27,7 @@ type errorObject struct {
 	Type      string `json:"message_type"`
 	Code      string `json:"code"`
 	Message   string `json:"message"`
-	Hint      string `json:"hint"`
+	Hint      string `json:"hint,omitempty"`
 	Retryable bool   `json:"retryable"`
 	Source    string `json:"source,omitempty"`
 	Session   string `json:"session,omitempty"`
