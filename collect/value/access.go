@@ -3,7 +3,6 @@ package value
 import (
 	"iter"
 	"math"
-	"strings"
 )
 
 func (v Value) node() *node { return &v.t.nodes[v.n] }
@@ -73,12 +72,12 @@ func (v Value) get(key string) (Value, bool) {
 	low, high := 0, f.Len()
 	for low < high {
 		mid := int(uint(low+high) >> 1)
-		k := f.Key(mid)
-		if c := strings.Compare(string(k), key); c == 0 {
+		switch k := f.Key(mid); {
+		case string(k) == key:
 			return f.Value(mid), true
-		} else if c < 0 {
+		case string(k) < key:
 			low = mid + 1
-		} else {
+		default:
 			high = mid
 		}
 	}

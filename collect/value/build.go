@@ -22,6 +22,7 @@ type frame struct {
 	keys   int // where a record's keys start in tape.open
 	record bool
 	keyed  bool // a key waits for its value
+	run    int  // where the nodes after an array's last run of holes start
 }
 
 // NewBuilder starts an empty value.
@@ -188,23 +189,14 @@ func (b *Builder) Holes(n uint32) *Builder {
 		return b
 	}
 	b.turn(uint64(n))
-	if last := &b.t.nodes[len(b.t.nodes)-1]; last.kind == Hole && b.lastIn(b.open[len(b.open)-1].node) {
-		last.bits += uint64(n)
+	f := &b.open[len(b.open)-1]
+	if f.run == len(b.t.nodes) {
+		b.t.nodes[f.run-1].bits += uint64(n)
 		return b
 	}
 	b.push(node{kind: Hole, bits: uint64(n)})
+	f.run = len(b.t.nodes)
 	return b
-}
-
-// lastIn reports whether the last node on the tape is a direct element of the array
-// at n: a Hole is one of the innermost array still open or of a closed one.
-func (b *Builder) lastIn(n uint32) bool {
-	last := uint32(len(b.t.nodes) - 1)
-	at := n + 1
-	for at < last {
-		at = b.t.next(at)
-	}
-	return at == last
 }
 
 // Bytes adds a byte string.
@@ -287,8 +279,9 @@ func (b *Builder) Value(v Value) *Builder {
 		return b.Holes(uint32(v.Run()))
 	}
 	b.turn(1)
-	b.repeated = true                     // the copy may hold dropped members
-	moved := uint32(len(b.t.nodes)) - v.n // wraps, and wraps back when added
+	// The copy may hold dropped members. The distance wraps around, and back when added.
+	b.repeated = true
+	moved := uint32(len(b.t.nodes)) - v.n
 	for n, end := v.n, v.t.next(v.n); n < end; n++ {
 		b.move(v.t, n, moved)
 	}
