@@ -10,6 +10,7 @@ import (
 	"agentsync/collect"
 	"agentsync/collect/value"
 	"agentsync/hashgraph"
+	"agentsync/hashgraph/digest"
 	"agentsync/ledger/durable"
 	"agentsync/publish/document"
 )
@@ -24,6 +25,9 @@ type bench struct {
 	text    []byte // of the document being written
 	frame   []byte
 	events  []document.ChunkEvent
+	tape    value.Tape // of one message
+	rows    []byte     // texts of the open page's messages, one after the other
+	ends    []int      // where each ends
 }
 
 // identity names the session being written.
@@ -58,13 +62,11 @@ type writer struct {
 	digests       hashgraph.Messages
 	seen          idSet
 	recalled      int        // messages that the recall file held
-	tape          value.Tape // holds the messages of the open page
-	page          []value.Value
 	pages         []uint64
-	scratch       []byte
 }
 
 func newWriter(b *bench, id identity, p *packer, before *prior) *writer {
+	b.rows, b.ends = b.rows[:0], b.ends[:0]
 	return &writer{bench: b, identity: id, packer: p, prior: before}
 }
 
@@ -113,39 +115,45 @@ func (w *writer) Message(m *collect.Message) error {
 	if w.seen.has(xxhash.Sum64String(id)) {
 		id += "~" + strconv.Itoa(m.RawIndex)
 	}
-	w.scratch = appendMessage(w.scratch[:0], id, m)
-	captured, err := w.tape.Capture(w.scratch)
+	from := len(w.rows)
+	w.rows = appendMessage(w.rows, id, m)
+	return w.take(id, w.rows[from:])
+}
+
+// take adds a message whose text ends the open page's, and writes the page when it
+// is full.
+func (w *writer) take(id string, text []byte) error {
+	w.tape.Reset()
+	captured, err := w.tape.Capture(text)
 	if err != nil {
-		return fmt.Errorf("message of event %d: %w", m.RawIndex, err)
+		return fmt.Errorf("message %d: %w", w.digests.Len(), err)
 	}
-	return w.take(id, captured.Value)
-}
-
-// take adds a message that lies on the writer's tape.
-func (w *writer) take(id string, v value.Value) error {
 	w.seen.add(xxhash.Sum64String(id))
-	w.digests.Add(w.prepare.Hasher(), id, v)
-	return w.settleMessage(v)
-}
-
-// settleMessage puts a message that is hashed on the open page, and writes the page
-// when it is full.
-func (w *writer) settleMessage(v value.Value) error {
-	w.page = append(w.page, v)
-	if len(w.page) < document.PageRows {
+	w.digests.Add(w.prepare.Hasher(), id, captured.Value)
+	w.ends = append(w.ends, len(w.rows))
+	if len(w.ends) < document.PageRows {
 		return nil
 	}
 	first := len(w.pages) * document.PageRows
-	text := document.MessagePage(w.key, first, w.page)
-	link, err := w.settle(text, len(w.pages), w.priorPages())
+	w.text = document.AppendMessagePage(w.text[:0], w.key, first, w.page())
+	link, err := w.settle(w.text, len(w.pages), w.priorPages())
 	if err != nil {
 		return fmt.Errorf("messages from %d: %w", first, err)
 	}
-	w.pages = append(w.pages, xxhash.Sum64(text))
+	w.pages = append(w.pages, xxhash.Sum64(w.text))
 	w.table.MessagePages = append(w.table.MessagePages, link)
-	w.page = w.page[:0]
-	w.tape.Reset()
+	w.rows, w.ends = w.rows[:0], w.ends[:0]
 	return nil
+}
+
+// page returns the texts of the open page's messages.
+func (w *writer) page() [][]byte {
+	texts := make([][]byte, len(w.ends))
+	from := 0
+	for i, end := range w.ends {
+		texts[i], from = w.rows[from:end], end
+	}
+	return texts
 }
 
 // settled are the pages of one of the prior copy's long lists.
@@ -166,8 +174,7 @@ func (w *writer) settle(text []byte, n int, before settled) (document.Link, erro
 	if n < len(before.checks) && before.checks[n] == xxhash.Sum64(text) {
 		return before.links[n], nil
 	}
-	w.fresh++
-	return w.packer.write(w.encoder, text)
+	return w.write(digest.Sum(text).String(), text)
 }
 
 // appendMessage renders a normalized message, keys in canonical order.
@@ -219,13 +226,9 @@ func (w *writer) takeOver(n int) error {
 			return err
 		}
 		for _, v := range rows[:min(len(rows), n-i*document.PageRows)] {
-			w.scratch = value.AppendText(w.scratch[:0], v)
-			captured, err := w.tape.Capture(w.scratch)
-			if err != nil {
-				return fmt.Errorf("message of a published page: %w", err)
-			}
-			id, _ := captured.Value.Get("id")
-			if err := w.take(id.Str(), captured.Value); err != nil {
+			from := len(w.rows)
+			w.rows = value.AppendText(w.rows, v)
+			if err := w.take(v.Path("id").Str(), w.rows[from:]); err != nil {
 				return err
 			}
 		}

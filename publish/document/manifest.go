@@ -1,6 +1,10 @@
 package document
 
 import (
+	"bytes"
+	"slices"
+	"strconv"
+
 	"agentsync/collect"
 	"agentsync/collect/value"
 	"agentsync/hashgraph/digest"
@@ -47,7 +51,7 @@ type Manifest struct {
 	ChunkPages   []uint64     // a fast fingerprint of each settled page's text, in order
 	Chunks       []Descriptor // the rest
 	MessagePages []uint64
-	Messages     []value.Value
+	Messages     []value.Value // the rest; set by ParseManifest
 }
 
 // MessageCount counts all normalized messages.
@@ -56,8 +60,12 @@ func (m *Manifest) MessageCount() int { return len(m.MessagePages)*PageRows + le
 // ChunkCount counts all chunks.
 func (m *Manifest) ChunkCount() int { return len(m.ChunkPages)*PageRows + len(m.Chunks) }
 
-// Text renders the document.
-func (m *Manifest) Text() []byte {
+// restOfMessages is where in a manifest's text the rest of the messages stands: keys
+// are in canonical order, and inside a string every quote is escaped.
+const restOfMessages = `"rest":[]}},"observedAt":`
+
+// Text renders the document with the rest of the messages, given as canonical texts.
+func (m *Manifest) Text(messages [][]byte) []byte {
 	b := value.NewBuilder().Record()
 	b.Key("chunks").Record()
 	fingerprints(b.Key("pages"), m.ChunkPages)
@@ -72,17 +80,15 @@ func (m *Manifest) Text() []byte {
 	b.Key("nativeSessionId").String(m.NativeSessionID)
 	b.Key("normalized").Record().Key("messages").Record()
 	fingerprints(b.Key("pages"), m.MessagePages)
-	b.Key("rest").Array()
-	for _, v := range m.Messages {
-		b.Value(v)
-	}
-	b.End().End().End()
+	b.Key("rest").Array().End().End().End()
 	b.Key("observedAt").String(m.ObservedAt).Key("ownerDid").String(m.OwnerDID)
 	nullable(b, "revision", m.Revision)
 	b.Key("schema").String(SchemaManifest).Key("size").Int(m.Size)
 	b.Key("snapshotHash").String(m.SnapshotHash.String()).Key("sourceId").String(m.SourceID)
 	b.Key("summary").Value(m.Summary)
-	return text(b.End())
+	doc := text(b.End())
+	at := bytes.Index(doc, []byte(restOfMessages)) + len(`"rest":[`)
+	return slices.Concat(doc[:at], bytes.Join(messages, []byte(",")), doc[at:])
 }
 
 // ParseManifest reads a manifest document.
@@ -157,15 +163,19 @@ func parseDescriptor(parent *reader, v value.Value) Descriptor {
 	return d
 }
 
-// MessagePage renders one settled page of normalized messages; first is the index
-// of its first one.
-func MessagePage(key string, first int, messages []value.Value) []byte {
-	b := value.NewBuilder().Record().Key("first").Int(int64(first)).Key("key").String(key)
-	b.Key("messages").Array()
-	for _, v := range messages {
-		b.Value(v)
+// AppendMessagePage renders one settled page of normalized messages, given as
+// canonical texts; first is the index of the first of them.
+func AppendMessagePage(dst []byte, key string, first int, messages [][]byte) []byte {
+	dst = strconv.AppendInt(append(dst, value.Prefix+`{"first":`...), int64(first), 10)
+	dst = value.AppendString(append(dst, `,"key":`...), key)
+	dst = append(dst, `,"messages":[`...)
+	for i, m := range messages {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, m...)
 	}
-	return text(b.End().Key("schema").String(SchemaMessagePage).End())
+	return append(dst, `],"schema":"`+SchemaMessagePage+`"}`...)
 }
 
 // ParseMessagePage reads a settled page of messages and checks whose it is.
