@@ -8,8 +8,8 @@ import (
 	urfave "github.com/urfave/cli/v2"
 )
 
-// sample is a program with a verb that has every kind of flag, and a group.
-func sample() *urfave.App {
+// sampleApp is a program with a verb that has every kind of flag, and a group.
+func sampleApp() *urfave.App {
 	return &urfave.App{
 		Name:  "agentsync",
 		Flags: globalFlags(),
@@ -50,7 +50,7 @@ func TestArrange(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := arrange(sample(), append([]string{"agentsync"}, strings.Fields(test.typed)...))
+			got, err := arrange(sampleApp(), append([]string{"agentsync"}, strings.Fields(test.typed)...))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +77,7 @@ func TestArrangeRefuses(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := arrange(sample(), append([]string{"agentsync"}, strings.Fields(test.typed)...))
+			_, err := arrange(sampleApp(), append([]string{"agentsync"}, strings.Fields(test.typed)...))
 			var f *failure
 			if !errors.As(err, &f) {
 				t.Fatalf("got %v, want a usage error", err)
@@ -91,12 +91,12 @@ func TestArrangeRefuses(t *testing.T) {
 
 func TestArrangeFindsHelpAnywhere(t *testing.T) {
 	for _, typed := range []string{"publish --help", "publish x -h", "help publish", "--help publish", "publish --full --help x"} {
-		got, err := arrange(sample(), append([]string{"agentsync"}, strings.Fields(typed)...))
+		got, err := arrange(sampleApp(), append([]string{"agentsync"}, strings.Fields(typed)...))
 		if err != nil || !got.help || len(got.path) != 1 || got.path[0].Name != "publish" {
 			t.Errorf("%q: help %t, path %v, error %v", typed, got.help, got.path, err)
 		}
 	}
-	if got, err := arrange(sample(), []string{"agentsync", "dirsync", "--help"}); err != nil || !got.help {
+	if got, err := arrange(sampleApp(), []string{"agentsync", "dirsync", "--help"}); err != nil || !got.help {
 		t.Errorf("a group's help: %v", err)
 	}
 }

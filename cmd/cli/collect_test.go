@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"agentsync/collect"
+	"agentsync/collect/value"
 	"agentsync/fixtures/fakedriver"
 )
 
@@ -233,5 +234,59 @@ func TestProblemsAreNamedByWhatTheyConcern(t *testing.T) {
 	f = problemFailure("claude", collect.Problem{Code: "new-code", Message: "list /home/dev: denied", Path: "/home/dev"})
 	if f.Error() != "claude: list /home/dev: denied" || f.retryable {
 		t.Errorf("got %+v", f)
+	}
+}
+
+// typer is a source whose driver knows one type of record.
+type typer struct{ *fakedriver.Driver }
+
+func (typer) RecordType(record value.Value) (string, bool) {
+	name := record.Path("type").Str()
+	return name, name == "user"
+}
+
+func TestADoctorLooksIntoSessions(t *testing.T) {
+	script := func() *fakedriver.Driver {
+		return fakedriver.New("codex").Session("a", `{"type":"user"}`, `{"type":"new"}`, `{"type":"new"}`, `{"type":"odd"}`).
+			Session("b", `{"type":"user"}`, `no json`).Session("c", `{}`).FailRead("c", fs.ErrPermission)
+	}
+	sessions := []sessionObject{{Session: "a", Key: "codex/a"}, {Session: "b", Key: "codex/b"}, {Session: "c", Key: "codex/c"}}
+	for _, test := range []struct {
+		name   string
+		driver collect.Driver
+		want   []string
+	}{
+		{"a driver that knows types", typer{script()}, []string{
+			"fail codex/c: permission denied", "warn types that this version does not know: new (2), odd (1)", "warn 1 record is damaged of 6 read"}},
+		{"a driver that does not", script(), []string{"fail codex/c: permission denied", "warn 1 record is damaged of 6 read"}},
+		{"a driver without sessions", fakedriver.New("codex"), nil},
+		{"a sound source", typer{fakedriver.New("codex").Session("a", `{"type":"user"}`)}, []string{"ok 1 read from 1 session, all of known types"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			asked := sessions
+			if test.want == nil {
+				asked = nil
+			} else if len(test.want) == 1 {
+				asked = sessions[:1]
+			}
+			looked, err := takeSample(context.Background(), test.driver, asked)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, c := range looked.checks("codex") {
+				got = append(got, c.Verdict+" "+c.Message)
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestTheMostFrequentTypesAreNamed(t *testing.T) {
+	got := typeList(map[string]int{"a": 1, "b": 9, "": 3, "c": 2, "d": 1, "e": 1, "f": 1})
+	if want := "b (9), none (3), c (2), a (1), d (1), and 2 more"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	urfave "github.com/urfave/cli/v2"
 
+	"agentsync/collect"
 	"agentsync/collect/drivers"
 	"agentsync/ledger"
 	"agentsync/ledger/durable"
@@ -288,25 +289,37 @@ func (x *examination) sources(ctx context.Context, s *settings, published map[st
 	for _, source := range s.sources {
 		driver, err := drivers.New(source, s.env)
 		if err != nil {
-			c := fail("source", "", "%v", err)
+			c := fail("source", driverHint(err), "%v", err)
 			c.Source = source.ID
 			if err := x.add(c); err != nil {
 				return err
 			}
 			continue
 		}
-		got, err := takeInventory(ctx, driver, meter)
-		if err != nil {
-			return err
-		}
-		if err := x.add(checkInventory(got, s.detected)...); err != nil {
-			return err
-		}
-		if err := x.add(checkExpiring(got, published, s.env.Now)...); err != nil {
+		if err := x.source(ctx, s, driver, published, meter); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// source looks at one source: its inventory, its ages, and into some sessions.
+func (x *examination) source(ctx context.Context, s *settings, driver collect.Driver, published map[string]bool, meter *meter) error {
+	got, err := takeInventory(ctx, driver, meter)
+	if err != nil {
+		return err
+	}
+	if err := x.add(checkInventory(got, s.detected)...); err != nil {
+		return err
+	}
+	if err := x.add(checkExpiring(got, published, s.env.Now)...); err != nil {
+		return err
+	}
+	looked, err := takeSample(ctx, driver, got.sessions)
+	if err != nil {
+		return err
+	}
+	return x.add(looked.checks(got.source.Source)...)
 }
 
 // mostProblems is how many problems of one source a doctor names.

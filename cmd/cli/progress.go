@@ -34,6 +34,7 @@ type meter struct {
 	plain       io.Writer // where plain lines go, nil for none
 	now         func() time.Time
 	shown       time.Time
+	drawn       bool // the bar stands on the screen
 }
 
 // meter starts showing a step of total units; a negative total is not known.
@@ -78,6 +79,7 @@ func (m *meter) set(done int64) {
 	m.done = done
 	if m.bar != nil {
 		_ = m.bar.Set64(done) // a bar that cannot be drawn is not missed
+		m.drawn = true
 		return
 	}
 	if m.plain == nil {
@@ -97,6 +99,7 @@ func (m *meter) grow(total int64) {
 	m.total = total
 	if m.bar != nil {
 		m.bar.ChangeMax64(total)
+		m.drawn = true
 	}
 }
 
@@ -110,7 +113,8 @@ func (m *meter) String() string {
 
 // hide clears the bar's line, so that another line can be printed.
 func (m *meter) hide() {
-	if m != nil && m.bar != nil {
+	if m != nil && m.drawn {
 		_ = m.bar.Clear()
+		m.drawn = false
 	}
 }
