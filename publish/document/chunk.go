@@ -150,7 +150,7 @@ func (c *Chunk) parseRaw(r *reader) error {
 	e := &c.Events[i]
 	e.Plain = false
 	if v, ok := r.v.Get("bytes"); ok && v.Kind() == value.Bytes {
-		e.Raw = v.Text()
+		e.Raw = v.Octets()
 	} else {
 		e.Raw = r.get("text").Text()
 	}
