@@ -260,6 +260,12 @@ func projectDirectory(directory, folder string) string {
 	return directory
 }
 
+// Maps reports whether any of the maps moves a directory.
+func Maps(directory string, maps []PathMap) bool {
+	_, ok := mapDirectory(directory, maps)
+	return ok
+}
+
 // mapDirectory moves a directory at or below some From to below its To.
 func mapDirectory(cwd string, maps []PathMap) (string, bool) {
 	best, rest, found := PathMap{}, "", false

@@ -125,16 +125,18 @@ func wrongValue(c *urfave.Context, err error, _ bool) error {
 
 // verbs lists what the program can do, in the order of the help.
 func (v *invocation) verbs() []*urfave.Command {
-	return []*urfave.Command{
+	list := []*urfave.Command{
 		v.initVerb(),
 		v.doctorVerb(),
 		v.collectVerb(),
 		v.prepareVerb(),
 		v.publishVerb(),
+	}
+	return append(append(list, v.readingVerbs()...),
 		v.versionVerb(),
 		v.completionVerb(),
 		v.docsVerb(),
-	}
+	)
 }
 
 func globalFlags() []urfave.Flag {

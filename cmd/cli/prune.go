@@ -1,3 +1,123 @@
 package cli
 
-// This file holds prune: packs that no kept generation needs.
+import (
+	"context"
+	"time"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"agentsync/publish"
+)
+
+const (
+	keepDefault  = 10                 // generations that a prune keeps
+	graceDefault = 7 * 24 * time.Hour // a publish never takes that long
+)
+
+func (v *invocation) pruneVerb() *urfave.Command {
+	return &urfave.Command{
+		Name:     "prune",
+		Category: groupKeep,
+		Usage:    "show what no kept generation needs, and with --apply remove it",
+		Description: "Every session of the newest generation stays, deleted ones included: only older states of the index and of " +
+			"sessions go. Nothing younger than the grace period is removed, and nothing at all when something kept cannot be read.",
+		UsageText: "agentsync prune\nagentsync prune --keep 30 --apply",
+		Flags: []urfave.Flag{
+			&urfave.IntFlag{Name: "keep", Value: keepDefault, Usage: "keep the newest `N` generations"},
+			&urfave.StringFlag{Name: "grace", Value: "7d", Usage: "remove nothing younger than `DURATION`, as 7d or 36h"},
+			&urfave.BoolFlag{Name: "apply", Usage: "remove it; without, only show it"},
+		},
+		Action: action(0, 0, v.prune),
+	}
+}
+
+// prunedObject is one name that goes, in JSON.
+type prunedObject struct {
+	Type string `json:"message_type"`
+	Name string `json:"name"`
+	Size int64  `json:"size"`
+	Why  string `json:"why"`
+}
+
+// pruneSummary ends a prune.
+type pruneSummary struct {
+	Type        string `json:"message_type"`
+	Applied     bool   `json:"applied"`
+	Removed     int    `json:"removed"`
+	RemovedSize int64  `json:"removed_size"`
+	Generations int    `json:"generations"`
+	Packs       int    `json:"packs"`
+	PackSize    int64  `json:"pack_size"`
+	Store       string `json:"store"`
+}
+
+func (v *invocation) prune(ctx context.Context, c *urfave.Context) error {
+	grace, err := longDuration(c.String("grace"))
+	if err != nil || grace < 0 {
+		return usageError("for example: --grace 7d", "--grace %q is no duration", c.String("grace"))
+	}
+	if c.Int("keep") < 1 {
+		return usageError("for example: --keep 10", "--keep %d: the newest generation always stays", c.Int("keep"))
+	}
+	o := publish.PruneOptions{Keep: c.Int("keep"), Grace: grace, Apply: c.Bool("apply"), Now: v.env.Now()}
+	s, err := v.readerSettings()
+	if err != nil {
+		return err
+	}
+	if !o.Apply {
+		return v.pruneStore(ctx, s, o)
+	}
+	if s.State == "" {
+		if s, err = v.settings(); err != nil {
+			return err
+		}
+	}
+	if _, done, err := openReader(ctx, s); err != nil {
+		return err // before a state folder is made for nothing
+	} else {
+		done()
+	}
+	return v.withLock(ctx, s.State, publishLock, "prune", func(ctx context.Context) error { return v.pruneStore(ctx, s, o) })
+}
+
+func (v *invocation) pruneStore(ctx context.Context, s *settings, o publish.PruneOptions) error {
+	target, done, err := openReader(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer done()
+	report, err := target.Prune(ctx, o)
+	if err != nil {
+		return err
+	}
+	summary := pruneSummary{Type: "summary", Applied: o.Apply, Removed: len(report.Removed), Generations: report.KeptHeads,
+		Packs: report.KeptPacks, PackSize: report.KeptBytes, Store: target.Store.Location()}
+	t := newTable(column{title: "NAME", flexible: true}, column{title: "SIZE", right: true}, column{title: "WHY"})
+	for _, p := range report.Removed {
+		summary.RemovedSize += p.Bytes
+		t.row(p.Name, bytesText(p.Bytes), p.Why)
+		if v.out.asJSON {
+			if err := v.out.object(prunedObject{"pruned", p.Name, p.Bytes, p.Why}); err != nil {
+				return err
+			}
+		}
+	}
+	if v.out.asJSON {
+		return v.out.object(summary)
+	}
+	if err := v.out.table(t); err != nil {
+		return err
+	}
+	return v.endPrune(summary)
+}
+
+func (v *invocation) endPrune(s pruneSummary) error {
+	kept := counted(s.Generations, "generation", "generations") + " and " + counted(s.Packs, "pack", "packs") + " (" + bytesText(s.PackSize) + ") stay"
+	switch {
+	case s.Removed == 0:
+		return v.out.note("nothing to remove; %s", kept)
+	case s.Applied:
+		return v.out.note("removed %s, %s; %s", counted(s.Removed, "file", "files"), bytesText(s.RemovedSize), kept)
+	}
+	return v.out.note("would remove %s, %s; %s; to do it: agentsync prune --apply", counted(s.Removed, "file", "files"), bytesText(s.RemovedSize), kept)
+}

@@ -1,3 +1,195 @@
 package cli
 
-// This file holds verify: the store checked, and with --sources the agents' files compared with it.
+import (
+	"context"
+	"strings"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"agentsync/publish"
+)
+
+func (v *invocation) verifyVerb() *urfave.Command {
+	return &urfave.Command{
+		Name:     "verify",
+		Category: groupKeep,
+		Usage:    "check everything that a kept generation reaches",
+		Description: "Checks signatures, the chain of generations, every link, every byte of every pack. It changes nothing and goes " +
+			"on after damage, which is listed.",
+		UsageText: "agentsync verify\nagentsync verify --deep\nagentsync verify --sources",
+		Flags: []urfave.Flag{
+			&urfave.BoolFlag{Name: "deep", Usage: "also recompute every canonical hash"},
+			&urfave.BoolFlag{Name: "sources", Usage: "also compare the agents' files on this machine with what is published, byte by byte"},
+			sourceFlag(),
+		},
+		Action: action(0, 0, v.verify),
+	}
+}
+
+// verifySummary ends a check.
+type verifySummary struct {
+	Type        string          `json:"message_type"`
+	Sound       bool            `json:"sound"`
+	Problems    int             `json:"problems"`
+	Generations int             `json:"generations"`
+	Packs       int             `json:"packs"`
+	Size        int64           `json:"size"`
+	Documents   int             `json:"documents"`
+	Unneeded    int             `json:"unneeded"`
+	Sessions    int             `json:"sessions"`
+	Hashes      int             `json:"hashes"`
+	Deep        bool            `json:"deep"`
+	Sources     *sourcesSummary `json:"sources,omitempty"`
+	Store       string          `json:"store"`
+}
+
+// sourcesSummary says what came of a comparison. Compared is Same + Differing.
+type sourcesSummary struct {
+	Compared  int   `json:"compared"`
+	Same      int   `json:"same"`
+	Differing int   `json:"differing"`
+	Unlisted  int   `json:"unlisted"`
+	Size      int64 `json:"size"`
+}
+
+func (v *invocation) verify(ctx context.Context, c *urfave.Context) error {
+	s, target, done, err := v.reading(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	report, err := v.checkStored(ctx, target, c.Bool("deep"))
+	if err != nil {
+		return err
+	}
+	summary := verifySummary{"summary", len(report.Problems) == 0, len(report.Problems), report.Generations, report.Packs,
+		report.Bytes, report.Documents, report.Unneeded, report.Sessions, report.Hashes, c.Bool("deep"), nil, target.Store.Location()}
+	if c.Bool("sources") && summary.Sound && report.Generations > 0 {
+		if summary.Sources, err = v.compareSources(ctx, s, target, c.StringSlice("source")); err != nil {
+			return err
+		}
+	}
+	if err := v.endVerify(summary); err != nil {
+		return err
+	}
+	if !summary.Sound {
+		return reported(exitDamaged)
+	}
+	return v.out.partial()
+}
+
+// checkStored checks the store and names every problem.
+func (v *invocation) checkStored(ctx context.Context, target *publish.Target, deep bool) (publish.VerifyReport, error) {
+	meter := v.meter("verify", "packs", 0)
+	report, err := target.Verify(ctx, publish.VerifyOptions{Deep: deep, Workers: workers(),
+		Progress: func(done, total int, what string) {
+			meter.unit = "packs"
+			if !strings.HasPrefix(what, "packs/") {
+				meter.unit = "sessions"
+			}
+			meter.grow(int64(total))
+			meter.set(int64(done))
+		}})
+	meter.hide()
+	if err != nil {
+		return report, err
+	}
+	for _, p := range report.Problems {
+		f := &failure{exit: exitDamaged, code: "damaged", message: withWhat(p.What, p.Message)}
+		if strings.HasPrefix(p.What, "packs/") || strings.HasPrefix(p.What, "heads/") {
+			f.path = p.What
+		} else {
+			f.session = p.What
+		}
+		v.out.problem(f)
+	}
+	if len(report.Problems) > 0 && !v.out.asJSON {
+		v.out.diagnose("hint", "keep the store as it is; bring the named files back from a copy, or publish into a new store with --store")
+	}
+	return report, nil
+}
+
+func withWhat(what, message string) string {
+	if strings.Contains(message, what) {
+		return message
+	}
+	return what + ": " + message
+}
+
+// differenceHints say what each kind of difference calls for.
+var differenceHints = map[string]string{
+	publish.SourceGrown:       "agentsync publish",
+	publish.SourceUnpublished: "agentsync publish",
+	publish.SourceChanged:     "take the change over: agentsync publish --full; or bring the published bytes back: agentsync restore",
+	publish.SourceShrunk:      "take the change over: agentsync publish --full; or bring the published bytes back: agentsync restore",
+	publish.SourceMissing:     "bring it back: agentsync restore",
+	publish.SourceUnreadable:  "make it readable for this user",
+}
+
+// differenceTexts say what each kind of difference is.
+var differenceTexts = map[string]string{
+	publish.SourceGrown:       "has grown since it was published",
+	publish.SourceUnpublished: "was not published yet",
+	publish.SourceChanged:     "was changed in place",
+	publish.SourceShrunk:      "has become shorter than what was published",
+	publish.SourceMissing:     "is not in its source any more",
+	publish.SourceUnreadable:  "cannot be read",
+}
+
+// compareSources compares the agents' files with the store and names what differs.
+func (v *invocation) compareSources(ctx context.Context, s *settings, target *publish.Target, only []string) (*sourcesSummary, error) {
+	drivers, err := v.drivers(s, only)
+	if err != nil {
+		return nil, err
+	}
+	meter := v.meter("compare", "sessions", -1)
+	report, err := target.CompareSources(ctx, drivers, publish.CompareOptions{Workers: workers(),
+		Progress: func(done, _ int, _ string) { meter.set(int64(done)) }})
+	meter.hide()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range report.Problems {
+		v.out.problem(problemFailure(p.Source, p.Problem))
+	}
+	for _, d := range report.Differing {
+		message := d.Key + " " + differenceTexts[d.Status]
+		if d.Status == publish.SourceChanged || d.Status == publish.SourceShrunk {
+			message += ", after " + bytesText(d.Offset)
+		}
+		if d.Err != nil {
+			message += ": " + d.Err.Error()
+		}
+		v.out.problem(&failure{exit: exitPartial, code: "source-" + d.Status, message: message, hint: differenceHints[d.Status] + hintKey(d),
+			source: d.Source, session: d.Key})
+	}
+	return &sourcesSummary{report.Same + len(report.Differing), report.Same, len(report.Differing), len(report.Problems), report.Bytes}, nil
+}
+
+// hintKey completes the hints that end in a restore.
+func hintKey(d publish.Difference) string {
+	if strings.HasSuffix(differenceHints[d.Status], "restore") {
+		return " " + d.Key
+	}
+	return ""
+}
+
+func (v *invocation) endVerify(s verifySummary) error {
+	if v.out.asJSON {
+		return v.out.object(s)
+	}
+	line := counted(s.Generations, "generation", "generations") + ", " + counted(s.Packs, "pack", "packs") + " (" + bytesText(s.Size) + "), " +
+		counted(s.Documents, "document", "documents") + ", " + counted(s.Sessions, "session copy", "session copies")
+	if s.Deep {
+		line += ", " + counted(s.Hashes, "hash", "hashes") + " recomputed"
+	}
+	if s.Sources != nil {
+		line += "; " + counted(s.Sources.Compared, "session", "sessions") + " of the sources compared = " + number(s.Sources.Same) + " same + " +
+			number(s.Sources.Differing) + " differing"
+	}
+	verdict := "sound"
+	if !s.Sound {
+		verdict = counted(s.Problems, "problem", "problems")
+	}
+	return v.out.note("%s: %s", line, verdict)
+}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"slices"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"agentsync/collect"
+	"agentsync/publish"
+	"agentsync/publish/document"
+)
+
+// readingVerbs are the verbs that look at what is published, bring it back, and look
+// after it.
+func (v *invocation) readingVerbs() []*urfave.Command {
+	return []*urfave.Command{
+		v.lsVerb(),
+		v.showVerb(),
+		v.logVerb(),
+		v.catVerb(),
+		v.restoreVerb(),
+		v.verifyVerb(),
+		v.pruneVerb(),
+		v.statusVerb(),
+	}
+}
+
+// sourceIDs reads --source for verbs that look into the store: a source that is not on
+// this machine may be published all the same.
+func sourceIDs(c *urfave.Context) ([]string, error) {
+	var ids []string
+	for _, typed := range c.StringSlice("source") {
+		id, err := collect.SourceID(typed)
+		if err != nil {
+			return nil, usageError("--source ID", "--source: %w", err)
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// oneRow finds the session that was typed: its key, its native id, or the beginning of
+// either.
+func oneRow(view *publish.View, typed string) (*document.Row, error) {
+	if typed == "" {
+		return nil, usageError("agentsync ls", "an empty session key")
+	}
+	rows, err := view.FindKeys(typed)
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]string, len(rows))
+	for i, row := range rows {
+		keys[i] = row.Key
+	}
+	key, err := onlyKey(typed, keys)
+	if err != nil {
+		return nil, err
+	}
+	return rows[slices.Index(keys, key)], nil
+}

@@ -1,0 +1,42 @@
+package drivers
+
+import (
+	"path/filepath"
+
+	"agentsync/collect"
+)
+
+// Folder is where the agent of a source keeps its files: the first folder that the
+// configuration names, or the one that the environment names, or the standard one.
+// It is "" when no place is known or this version cannot read the source. Nothing is
+// looked at on the disk.
+func Folder(cfg collect.SourceConfig, env collect.Env) string {
+	for _, a := range agents {
+		if a.driver == cfg.Driver {
+			return a.folder(cfg, env)
+		}
+	}
+	return ""
+}
+
+func (a agent) folder(cfg collect.SourceConfig, env collect.Env) string {
+	if len(cfg.Roots) > 0 {
+		return cfg.Roots[0]
+	}
+	named := []string{cfg.ConfigDir, cfg.Env[a.variable]}
+	if a.driver == Codex {
+		named[0] = cfg.CodexHome
+	}
+	if env.Getenv != nil {
+		named = append(named, env.Getenv(a.variable))
+	}
+	for _, folder := range named {
+		if folder != "" {
+			return folder
+		}
+	}
+	if env.Home == "" {
+		return ""
+	}
+	return filepath.Join(env.Home, a.standard)
+}
