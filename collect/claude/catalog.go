@@ -2,8 +2,12 @@ package claude
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
+	"sync"
+
+	"agentsync/collect"
 )
 
 // session is a found session with its native id.
@@ -15,34 +19,42 @@ type session struct {
 // catalog is one complete look at the source, in a stable order: roots as configured,
 // project folders by name, transcripts before what belongs to them.
 type catalog struct {
-	scanResult
-	seen     []presence
-	sessions []session
-	byID     map[string]int
+	problems, notes []collect.Problem
+	seen            []presence
+	sessions        []session
+	indexed         sync.Once
+	byID            map[string]int
 }
 
-// newCatalog gives every session its id. Ids are unique: a session's UUID, which the
-// newest copy bears alone and the others behind their folder's name, then the path
-// below it for what belongs to a session, and names below the folder's for the rest.
+// newCatalog gives every session its id: a session's UUID, which the newest copy bears
+// alone and the others behind their folder's name, then the path below it for what
+// belongs to a session, and names below the folder's for the rest.
 func newCatalog(roots []root, result scanResult, seen []presence) *catalog {
-	c := &catalog{scanResult: result, seen: seen}
-	c.sessions = make([]session, len(result.sessions))
-	c.byID = make(map[string]int, len(result.sessions))
-	families := nameFamilies(roots, result.sessions)
-	for i, f := range result.sessions {
-		s := session{found: f}
-		s.id, s.parent = identify(f, folderID(roots, f), families)
-		for _, taken := c.byID[s.id]; taken; _, taken = c.byID[s.id] {
-			s.id += ".jsonl" // a transcript called like a set of side files
-		}
-		c.sessions[i] = s
-		c.byID[s.id] = i
+	c := &catalog{problems: result.problems, notes: result.notes, seen: seen}
+	total := 0
+	for _, folder := range result.folders {
+		total += len(folder)
 	}
-	c.scanResult.sessions = nil
+	c.sessions = make([]session, 0, total)
+	families := nameFamilies(roots, result.folders, total)
+	for _, folder := range result.folders {
+		name := folderID(roots, folder[0])
+		for _, f := range folder {
+			s := session{found: f}
+			s.id, s.parent = identify(f, name, families)
+			c.sessions = append(c.sessions, s)
+		}
+	}
 	return c
 }
 
 func (c *catalog) find(id string) (session, bool) {
+	c.indexed.Do(func() {
+		c.byID = make(map[string]int, len(c.sessions))
+		for i, s := range c.sessions {
+			c.byID[s.id] = i
+		}
+	})
 	i, ok := c.byID[id]
 	if !ok {
 		return session{}, false
@@ -50,12 +62,17 @@ func (c *catalog) find(id string) (session, bool) {
 	return c.sessions[i], true
 }
 
-// folderID names a project folder; those of further roots start with the root's name.
+// folderID names a project folder; those of further roots start with the root's name,
+// and one that is called like a session must not be taken for it.
 func folderID(roots []root, f found) string {
-	if name := roots[f.root].name; name != "" {
-		return name + "/" + f.key
+	name := f.key
+	if isUUID(name) {
+		name = "projects/" + name
 	}
-	return f.key
+	if root := roots[f.root].name; root != "" {
+		return root + "/" + name
+	}
+	return name
 }
 
 // copyOf is one project folder's part of the sessions with one UUID.
@@ -81,8 +98,8 @@ func (n familyNames) of(f found) copyName {
 }
 
 // nameFamilies decides which copy of a repeated UUID bears it alone.
-func nameFamilies(roots []root, all []found) familyNames {
-	first := make(map[string]copyOf, len(all))
+func nameFamilies(roots []root, folders [][]found, total int) familyNames {
+	first := make(map[string]copyOf, total)
 	repeated := map[string]map[copyOf]*found{}
 	note := func(f *found) {
 		copies := repeated[f.family]
@@ -91,8 +108,7 @@ func nameFamilies(roots []root, all []found) familyNames {
 			copies[here] = f
 		}
 	}
-	for i := range all {
-		f := &all[i]
+	for f := range each(folders) {
 		if f.family == "" {
 			continue
 		}
@@ -103,9 +119,12 @@ func nameFamilies(roots []root, all []found) familyNames {
 			repeated[f.family] = map[copyOf]*found{}
 		}
 	}
-	for i := range all {
-		if repeated[all[i].family] != nil {
-			note(&all[i])
+	if len(repeated) == 0 {
+		return nil
+	}
+	for f := range each(folders) {
+		if repeated[f.family] != nil {
+			note(f)
 		}
 	}
 	names := familyNames{}
@@ -113,6 +132,18 @@ func nameFamilies(roots []root, all []found) familyNames {
 		names[family] = nameCopies(roots, family, copies)
 	}
 	return names
+}
+
+func each(folders [][]found) iter.Seq[*found] {
+	return func(yield func(*found) bool) {
+		for _, folder := range folders {
+			for i := range folder {
+				if !yield(&folder[i]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // nameCopies gives the bare UUID to the copy with a transcript that is newest, the
@@ -150,6 +181,9 @@ func identify(f found, folder string, families familyNames) (id, parent string) 
 	case f.kind == mainSession:
 		return families.of(f).id, ""
 	case f.kind == flatSession:
+		if f.path == "files.jsonl" { // files is the name of the side files
+			return folder + "/" + f.path, ""
+		}
 		return folder + "/" + strings.TrimSuffix(f.path, ".jsonl"), ""
 	case f.family == "":
 		return folder + "/files", ""

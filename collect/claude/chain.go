@@ -80,9 +80,11 @@ func readTree(lines iter.Seq2[int, []byte], large bool) *tree {
 			}
 		}
 		if old, ok := t.byID[n.uuid]; ok && !old.dropped {
+			n.place = old.place
 			*old = *n
 			continue
 		}
+		n.place = len(t.nodes)
 		t.byID[n.uuid] = n
 		t.nodes = append(t.nodes, n)
 	}
@@ -100,31 +102,50 @@ func (t *tree) get(uuid string) *node {
 // relink puts the lines that compactions keep below their summaries, and what followed a
 // summary below the last of them. A list that is not whole gives way to the segment.
 func (t *tree) relink() {
+	var children map[string][]*node // by parent; a line that was moved stands in both places
 	for _, n := range t.nodes {
 		for _, k := range n.keeps {
-			if !n.dropped && (k.segment || t.complete(k)) {
-				t.move(k)
-				break
+			if n.dropped || !k.segment && !t.complete(k) {
+				continue
 			}
+			if children == nil {
+				children = t.children()
+			}
+			t.move(k, children)
+			break
 		}
 	}
 }
 
-func (t *tree) move(k preserved) {
+func (t *tree) children() map[string][]*node {
+	children := map[string][]*node{}
+	for _, n := range t.nodes {
+		if !n.dropped {
+			children[n.parent] = append(children[n.parent], n)
+		}
+	}
+	return children
+}
+
+func (t *tree) move(k preserved, children map[string][]*node) {
+	put := func(n *node, parent string) {
+		n.parent = parent
+		children[parent] = append(children[parent], n)
+	}
 	first, last := k.uuids[0], k.uuids[len(k.uuids)-1]
-	for _, child := range t.nodes {
-		if child.parent == k.anchor && child.uuid != first && !child.dropped {
-			child.parent = last
+	for _, child := range slices.Clone(children[k.anchor]) {
+		if child.parent == k.anchor && child.uuid != first {
+			put(child, last)
 		}
 	}
 	if head := t.get(first); head != nil {
-		head.parent = k.anchor
+		put(head, k.anchor)
 	}
 	if k.segment {
 		return
 	}
 	for i := 1; i < len(k.uuids); i++ {
-		t.get(k.uuids[i]).parent = k.uuids[i-1]
+		put(t.get(k.uuids[i]), k.uuids[i-1])
 	}
 }
 
@@ -178,30 +199,57 @@ type descent struct {
 	queued   []*node
 }
 
-// visit collects the queued prompts below a line and reports whether a message is there.
-func (w *descent) visit(n *node) (spoken bool) {
-	for _, child := range byTime(w.children[n.uuid]) {
-		if w.seen[child] {
+// step is a line on the way down, whose children are being visited.
+type step struct {
+	n      *node
+	next   int  // child
+	counts bool // a queued prompt
+	at     int  // its place among those found
+	spoken bool // a message is below
+}
+
+// visit collects the queued prompts below a line that no message is below of.
+func (w *descent) visit(top *node) {
+	steps := []step{w.enter(top)}
+	for len(steps) > 0 {
+		s := &steps[len(steps)-1]
+		children := w.children[s.n.uuid]
+		if s.next == len(children) {
+			steps = w.leave(steps)
 			continue
 		}
-		w.seen[child] = true
-		if child.spoken() {
-			spoken = true
-			continue
-		}
-		at := len(w.queued)
-		counts := child.queued != nil && child.kept()
-		if counts {
-			w.queued = append(w.queued, child)
-		}
-		if w.visit(child) {
-			spoken = true
-			if counts {
-				w.queued = slices.Delete(w.queued, at, at+1)
-			}
+		child := children[s.next]
+		s.next++
+		switch {
+		case w.seen[child]:
+		case child.spoken():
+			w.seen[child], s.spoken = true, true
+		default:
+			steps = append(steps, w.enter(child))
 		}
 	}
-	return spoken
+}
+
+func (w *descent) enter(n *node) step {
+	w.seen[n] = true
+	byTime(w.children[n.uuid])
+	s := step{n: n, at: len(w.queued), counts: n.queued != nil && n.kept()}
+	if s.counts {
+		w.queued = append(w.queued, n)
+	}
+	return s
+}
+
+func (w *descent) leave(steps []step) []step {
+	s := steps[len(steps)-1]
+	steps = steps[:len(steps)-1]
+	if s.spoken && s.counts {
+		w.queued = slices.Delete(w.queued, s.at, s.at+1)
+	}
+	if len(steps) > 0 && s.spoken {
+		steps[len(steps)-1].spoken = true
+	}
+	return steps
 }
 
 // leaves are the lines that may end the conversation and that no such line names.
@@ -283,95 +331,4 @@ func (t *tree) anyTip() (tip *node) {
 		}
 	}
 	return tip
-}
-
-// withParallel adds to the branch what calls made at once left beside it: the other lines
-// of the same answer, and the results that came back on other branches.
-func (t *tree) withParallel(path []*node) []*node {
-	g := newGroups(t, path)
-	if len(g.lines) == 0 {
-		return path
-	}
-	out := make([]*node, 0, len(path))
-	for i, n := range path {
-		out = append(out, n)
-		if n.kind == assistantLine && n.messageID != "" && g.last[n.messageID] == i {
-			out = append(out, g.beside(n.messageID)...)
-		}
-	}
-	return out
-}
-
-// groups are the lines of the answers that the branch passes through.
-type groups struct {
-	on       map[*node]bool     // on the branch, or added to it
-	last     map[string]int     // an answer's last line on the branch
-	lines    map[string][]*node // all lines of an answer
-	results  []*node            // results off the branch
-	answered map[string]bool    // calls whose result is visible
-}
-
-func newGroups(t *tree, path []*node) *groups {
-	g := &groups{on: map[*node]bool{}, last: map[string]int{}, lines: map[string][]*node{}, answered: map[string]bool{}}
-	for i, n := range path {
-		g.on[n] = true
-		if n.kind == assistantLine && n.messageID != "" {
-			g.last[n.messageID] = i
-		}
-		for _, call := range n.answers {
-			g.answered[call] = true
-		}
-	}
-	for _, n := range t.nodes {
-		if n.dropped {
-			continue
-		}
-		if _, ok := g.last[n.messageID]; ok && n.kind == assistantLine {
-			g.lines[n.messageID] = append(g.lines[n.messageID], n)
-		}
-		if !g.on[n] && n.kind == userLine && len(n.answers) > 0 {
-			g.results = append(g.results, n)
-		}
-	}
-	return g
-}
-
-// beside returns what an answer left off the branch.
-func (g *groups) beside(messageID string) []*node {
-	lines := g.lines[messageID]
-	var others, results []*node
-	for _, n := range lines {
-		if !g.on[n] {
-			others = append(others, n)
-		}
-	}
-	for _, n := range g.results {
-		if !g.on[n] && g.belongs(n, lines) {
-			g.on[n] = true
-			results = append(results, n)
-			for _, call := range n.answers {
-				g.answered[call] = true
-			}
-		}
-	}
-	return append(byTime(others), byTime(results)...)
-}
-
-// belongs reports a result of one of the lines.
-func (g *groups) belongs(result *node, lines []*node) bool {
-	open := slices.ContainsFunc(result.answers, func(call string) bool { return !g.answered[call] })
-	for _, n := range lines {
-		if result.parent == n.uuid {
-			return true
-		}
-		if open && (result.source == n.uuid || slices.ContainsFunc(n.calls, func(call string) bool { return slices.Contains(result.answers, call) })) {
-			return true
-		}
-	}
-	return false
-}
-
-func byTime(nodes []*node) []*node {
-	slices.SortStableFunc(nodes, func(a, b *node) int { return cmp.Compare(a.timestamp, b.timestamp) })
-	return nodes
 }

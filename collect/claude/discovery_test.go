@@ -28,9 +28,13 @@ func TestEveryFileIsPartOfSomeSession(t *testing.T) {
 	c.put("-p/memory/notes.md", "# Notes")
 	c.put("-q/"+strings.ToUpper("aaaaaaaa")+u(3)[8:]+".jsonl", talk("upper"))
 	c.put("-q/empty.jsonl", "")
+	c.put("-q/files.jsonl", talk("called like a set of files"))
+	c.put("-q/notes.txt", "x")
+	c.put(u(1)+"/odd.txt", "in a project folder called like a session")
 	page := inventory(t, c.driver())
 	wantIDs(t, page, u(1), u(1)+"/subagents/agent-1", u(1)+"/subagents/agent-1/subagents/agent-2", u(1)+"/files",
-		u(2)+"/subagents/agent-9", "-p/agent-flat", "-p/files", "AAAAAAAA"+u(3)[8:], "-q/empty")
+		u(2)+"/subagents/agent-9", "-p/agent-flat", "-p/files", "AAAAAAAA"+u(3)[8:],
+		"-q/empty", "-q/files.jsonl", "-q/files", "projects/"+u(1)+"/files")
 	if len(page.Problems)+len(page.Notes) != 0 || page.Absent {
 		t.Errorf("problems %v, notes %v, absent %t", page.Problems, page.Notes, page.Absent)
 	}

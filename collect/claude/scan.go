@@ -36,9 +36,10 @@ type found struct {
 	stamp  collect.Stamp
 }
 
-// scanResult is what one project folder holds.
+// scanResult is what one project folder or several hold.
 type scanResult struct {
-	sessions        []found
+	sessions        []found   // of one project folder
+	folders         [][]found // of several, a slice each
 	problems, notes []collect.Problem
 }
 
@@ -62,7 +63,10 @@ func scan(roots []root, wanted func(key string) bool) (scanResult, []presence) {
 }
 
 func (s *scanResult) add(o scanResult) {
-	s.sessions = append(s.sessions, o.sessions...)
+	if len(o.sessions) > 0 {
+		s.folders = append(s.folders, o.sessions)
+	}
+	s.folders = append(s.folders, o.folders...)
 	s.problems = append(s.problems, o.problems...)
 	s.notes = append(s.notes, o.notes...)
 }
@@ -205,7 +209,9 @@ func scanProject(r root, index int, key string) scanResult {
 			loose.add(e.name, e)
 		}
 	}
-	out.sessions = append(mains, out.sessions...)
+	if len(mains) > 0 {
+		out.sessions = append(mains, out.sessions...)
+	}
 	if loose.files > 0 {
 		out.sessions = append(out.sessions, found{kind: sideFiles, root: index, key: key, stamp: loose.stamp()})
 	}

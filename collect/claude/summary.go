@@ -43,7 +43,7 @@ func (d *Driver) summarize(s session, r *lines.Reader, size int64) (collect.Summ
 		UpdatedAt:       new(formatMillis(f.lastModified)),
 		Archived:        f.archived,
 		Parent:          s.parent,
-		Hidden:          s.kind != mainSession || d.hidden(&p, s, e, f),
+		Hidden:          s.kind != mainSession || s.id != s.family || d.hidden(&p, s, e, f),
 	}
 	if f.createdAt != nil {
 		out.CreatedAt = new(formatMillis(*f.createdAt))
