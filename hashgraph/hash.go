@@ -19,6 +19,7 @@ type Hasher struct {
 	cells  []cell
 	order  []ranked
 	bucket []uint32
+	batch  []cell
 	spare  []byte // buffer of running streams
 
 	elements elements

@@ -128,15 +128,14 @@ func (h *Hasher) finishFilled(root digest.Digest, g *gap) digest.Digest {
 		return bytes.Compare(h.cells[int(i)-n].value[:], h.cells[int(j)-n].value[:])
 	})
 	all := running{hash: digest.New(), buf: append(h.spare[:0], cellsHead...)}
-	for _, r := range h.order {
-		i := int(r.index)
-		all.buf = appendLong(append(all.buf, cellCause...), h.textDigest(cause(i)))
-		if all.buf = append(all.buf, cellValue...); i < n {
-			all.buf = appendLong(all.buf, g.values[i])
-		} else {
-			all.buf = appendLong(all.buf, h.textDigest(&h.cells[i-n].value))
+	for rest := h.order; len(rest) > 0; rest = rest[min(batch, len(rest)):] {
+		h.gather(rest[:min(batch, len(rest))], g)
+		for i := range h.batch {
+			c := &h.batch[i]
+			all.buf = appendLong(append(all.buf, cellCause...), h.textDigest(&c.cause))
+			all.buf = appendLong(append(all.buf, cellValue...), c.value)
+			all.buf = append(all.buf, tagEnd)
 		}
-		all.buf = append(all.buf, tagEnd)
 		all.room()
 	}
 	all.buf = appendLong(append(all.buf, cellsTail...), h.textDigest(&root))
@@ -144,6 +143,22 @@ func (h *Hasher) finishFilled(root digest.Digest, g *gap) digest.Digest {
 	d := all.sum()
 	h.spare = all.buf
 	return d
+}
+
+// batch is how many cells are fetched before the first of them is used: they lie all
+// over memory, in the order of their digests, and come faster together.
+const batch = 64
+
+// gather fetches the causes of some cells, and the digests of their value hashes' texts.
+func (h *Hasher) gather(order []ranked, g *gap) {
+	h.batch = h.batch[:0]
+	for _, r := range order {
+		if i := int(r.index) - len(g.causes); i >= 0 {
+			h.batch = append(h.batch, cell{h.cells[i].cause, h.textDigest(&h.cells[i].value)})
+			continue
+		}
+		h.batch = append(h.batch, cell{g.causes[r.index], g.values[r.index]})
+	}
 }
 
 // exportHead starts an exported state; the number is its form's.

@@ -43,7 +43,23 @@ func (t *tape) rewind(m mark) {
 	t.order, t.exotic, t.open = t.order[:m.order], t.exotic[:m.exotic], t.open[:0]
 }
 
-func (t *tape) reset() { t.rewind(mark{}) }
+// reset keeps the memory, but gives back large buffers of which the values forgotten
+// used little: one giant event must not be paid for ever after.
+func (t *tape) reset() {
+	t.nodes, t.order = trimmed(t.nodes, 16), trimmed(t.order, 4)
+	t.text, t.side = trimmed(t.text, 1), trimmed(t.side, 1)
+	t.rewind(mark{})
+}
+
+// idle is the size in bytes from which a buffer must be used by a quarter to be kept.
+const idle = 4 << 20
+
+func trimmed[T any](buffer []T, size int) []T {
+	if cap(buffer)*size > idle && 4*len(buffer) < cap(buffer) {
+		return nil
+	}
+	return buffer
+}
 
 func (t *tape) size() int {
 	return 16*len(t.nodes) + len(t.text) + len(t.side) + 4*(len(t.order)+len(t.exotic))

@@ -54,7 +54,7 @@ type Captured struct {
 	Text []byte
 }
 
-// Reset forgets all values and keeps the memory.
+// Reset forgets all values and keeps the memory, large buffers only while they are used.
 func (t *Tape) Reset() { t.reset() }
 
 // Size is the number of bytes the tape's values occupy, for memory budgets.
