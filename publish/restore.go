@@ -202,13 +202,17 @@ func isSideSet(row *document.Row) bool {
 	return row.Driver == claudeDriver && strings.HasSuffix(row.NativeSessionID, "/files")
 }
 
-// modified is the time that the provider's summary gives the file; zero when none.
+// modified is the time that a restored file gets: what the provider's summary gives the
+// file, or else when the session was last changed; zero when neither is known.
 func modified(m *document.Manifest) time.Time {
-	ms, ok := m.Summary.Path("raw", "lastModified").Integer()
-	if !ok {
+	if ms, ok := m.Summary.Path("raw", "lastModified").Integer(); ok {
+		return time.UnixMilli(ms)
+	}
+	at, err := time.Parse(stampForm, m.Summary.Path("updatedAt").Str())
+	if err != nil {
 		return time.Time{}
 	}
-	return time.UnixMilli(ms)
+	return at
 }
 
 // mapped applies the path maps. Claude keeps a session in a folder named after its

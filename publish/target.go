@@ -119,7 +119,9 @@ func (t *Target) library(ctx context.Context) *library {
 }
 
 // stamp renders a time as every stored time is: UTC, milliseconds.
-func stamp(now time.Time) string { return now.UTC().Format("2006-01-02T15:04:05.000Z") }
+func stamp(now time.Time) string { return now.UTC().Format(stampForm) }
+
+const stampForm = "2006-01-02T15:04:05.000Z"
 
 // generation is one published state: a head and the root it names.
 type generation struct {

@@ -57,6 +57,8 @@ type messageObject struct {
 	Text      string  `json:"text"`
 	Cut       bool    `json:"cut"` // the text goes on; --full shows it
 	Compacted bool    `json:"compacted,omitempty"`
+	// Holds are the parts of a message, by type and name.
+	Holds []string `json:"holds,omitempty"`
 }
 
 // showSummary ends the conversation. Messages counts all of the session.
@@ -182,8 +184,8 @@ func (v *invocation) showMessages(s *publish.Session, o conversation, full bool)
 		}
 		return nil
 	})
-	if err == nil && full {
-		err = wholeTexts(s, wanted)
+	if err == nil {
+		err = enrich(s, wanted, full)
 	}
 	if err != nil {
 		return 0, err
@@ -235,23 +237,71 @@ func messageOf(key string, index int, m value.Value) *messageObject {
 	return o
 }
 
-// wholeTexts replaces the cut previews by what the events say. An event whose text is
-// not found where its preview came from keeps the preview.
-func wholeTexts(s *publish.Session, wanted map[int]*messageObject) error {
-	return s.Events(func(i int, e *document.ChunkEvent) error {
+// enrich looks into the events of messages whose preview does not tell enough: one that
+// is empty gets the names of what it holds, such as calls; with full, one that was cut
+// gets its whole text. An event whose text is not found where its preview came from
+// keeps the preview.
+func enrich(s *publish.Session, wanted map[int]*messageObject, full bool) error {
+	left := 0
+	needs := func(m *messageObject) bool { return m != nil && (m.Text == "" || full && m.Cut) }
+	for _, m := range wanted {
+		if needs(m) {
+			left++
+		}
+	}
+	if left == 0 {
+		return nil
+	}
+	err := s.Events(func(i int, e *document.ChunkEvent) error {
 		m := wanted[i]
-		if m == nil || !m.Cut {
+		if !needs(m) {
 			return nil
 		}
-		for _, place := range [][]string{{"message", "content"}, {"payload", "content"}, {"payload", "message"}, {"payload", "text"}, {"payload", "output"}} {
-			whole := contentText(e.Value.Path(place...))
-			if strings.HasPrefix(whole, strings.TrimRight(m.Text, string(utf8.RuneError)+"…")) {
-				m.Text, m.Cut = whole, false
-				return nil
-			}
+		m.Holds = holds(e.Value)
+		if m.Text != "" {
+			m.wholeText(e.Value)
+		}
+		if left--; left == 0 {
+			return errEnough
 		}
 		return nil
 	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+// textPlaces are where the events of the known agents keep their text.
+var textPlaces = [][]string{{"message", "content"}, {"payload", "content"}, {"payload", "message"}, {"payload", "text"}, {"payload", "output"}}
+
+func (m *messageObject) wholeText(event value.Value) {
+	for _, place := range textPlaces {
+		whole := contentText(event.Path(place...))
+		if strings.HasPrefix(whole, strings.TrimRight(m.Text, string(utf8.RuneError))) {
+			m.Text, m.Cut = whole, false
+			return
+		}
+	}
+}
+
+// holds names the parts of an event's content: their types, and what they call.
+func holds(event value.Value) []string {
+	var names []string
+	add := func(part value.Value) {
+		if name := strings.TrimSpace(part.Path("type").Str() + " " + part.Path("name").Str()); name != "" {
+			names = append(names, name)
+		}
+	}
+	content := event.Path("message", "content")
+	if content.Kind() != value.Array {
+		add(event.Path("payload"))
+		return names
+	}
+	for part := range content.Elements() {
+		add(part)
+	}
+	return names
 }
 
 // contentText is what a message's content says: a string, a list's items joined by line
@@ -292,8 +342,11 @@ func (v *invocation) showMessage(m *messageObject) error {
 		return err
 	}
 	text := m.Text
-	if m.Cut {
+	switch {
+	case m.Cut:
 		text += ellipsis
+	case text == "":
+		text = "[" + firstOf(joined(m.Holds), m.Kind) + "]"
 	}
 	for _, line := range folded(text, v.out.width) {
 		if err := v.out.line("%s", line); err != nil {
