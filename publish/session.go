@@ -61,7 +61,7 @@ type writer struct {
 	damagedBefore int // damaged events in the parts taken over
 	digests       hashgraph.Messages
 	seen          idSet
-	recalled      int        // messages that the recall file held
+	recalled      int // messages that the recall file held
 	pages         []uint64
 }
 
