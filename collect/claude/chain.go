@@ -80,11 +80,9 @@ func readTree(lines iter.Seq2[int, []byte], large bool) *tree {
 			}
 		}
 		if old, ok := t.byID[n.uuid]; ok && !old.dropped {
-			n.place = old.place
 			*old = *n
 			continue
 		}
-		n.place = len(t.nodes)
 		t.byID[n.uuid] = n
 		t.nodes = append(t.nodes, n)
 	}

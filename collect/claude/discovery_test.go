@@ -259,16 +259,17 @@ func TestACwdNarrowsTheInventory(t *testing.T) {
 
 func TestPagesAreHandedOutByOffset(t *testing.T) {
 	c := newConfig(t)
-	for i := range pageSize + 3 {
+	for i := range 13 {
 		c.put(fmt.Sprintf("-p/%s.jsonl", u(i)), "")
 	}
 	d := c.driver()
+	d.pageSize = 10
 	ctx := context.Background()
 	if _, err := d.ListSessions(ctx, "3"); err == nil {
 		t.Error("a cursor without a listing was accepted")
 	}
 	first, err := d.ListSessions(ctx, "")
-	if err != nil || len(first.Sessions) != pageSize || first.NextCursor != fmt.Sprint(pageSize) {
+	if err != nil || len(first.Sessions) != 10 || first.NextCursor != "10" {
 		t.Fatalf("%v, %d sessions, next %q", err, len(first.Sessions), first.NextCursor)
 	}
 	second, err := d.ListSessions(ctx, first.NextCursor)

@@ -33,6 +33,7 @@ type Driver struct {
 	roots      []root
 	cwd        string // the only project to be listed, "" for all
 	resolve    func(path string) (string, error)
+	pageSize   int
 
 	mutex sync.Mutex
 	known *catalog // of the last listing
@@ -57,6 +58,8 @@ func New(cfg collect.SourceConfig, env collect.Env) (*Driver, error) {
 		roots:   roots,
 		cwd:     cfg.Cwd,
 		resolve: filepath.EvalSymlinks,
+
+		pageSize: pageSize,
 	}, nil
 }
 
@@ -104,7 +107,7 @@ func (d *Driver) list() *catalog {
 }
 
 func (d *Driver) page(c *catalog, offset int) collect.Page {
-	end := min(offset+pageSize, len(c.sessions))
+	end := min(offset+d.pageSize, len(c.sessions))
 	page := collect.Page{Sessions: make([]collect.Listing, 0, end-offset)}
 	for _, s := range c.sessions[offset:end] {
 		page.Sessions = append(page.Sessions, collect.Listing{NativeSessionID: s.id, Parent: s.parent, Stamp: s.stamp})

@@ -27,7 +27,6 @@ var lineTypes = map[string]lineType{
 // node is what is remembered of one line.
 type node struct {
 	index     int // of the line
-	place     int // among the lines that take part
 	uuid      string
 	parent    string // "" for none; changed where a compaction relinks
 	written   string // the parent as written

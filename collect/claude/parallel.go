@@ -74,35 +74,46 @@ func (g *groups) link(result *node) {
 }
 
 // beside returns what an answer left off the branch: its other lines, then its results.
+// Those of one time keep the order of the lines they belong to.
 func (g *groups) beside(messageID string) []*node {
-	var others, candidates []*node
-	isChild := map[*node]bool{}
-	for _, n := range g.lines[messageID] {
-		if !g.on[n] {
-			others = append(others, n)
-		}
-		for _, child := range g.results[byParent+n.uuid] {
-			isChild[child] = true
-		}
-		candidates = append(candidates, g.results[byParent+n.uuid]...)
-		candidates = append(candidates, g.results[bySource+n.uuid]...)
-		for _, call := range n.calls {
-			candidates = append(candidates, g.results[byCall+call]...)
-		}
-	}
-	slices.SortStableFunc(candidates, func(a, b *node) int { return cmp.Compare(a.place, b.place) })
-	var results []*node
-	for _, n := range candidates {
-		if g.on[n] || !isChild[n] && !g.open(n) {
-			continue
-		}
+	var others, results []*node
+	add := func(n *node) {
 		g.on[n] = true
 		results = append(results, n)
 		for _, call := range n.answers {
 			g.answered[call] = true
 		}
 	}
+	lines := g.lines[messageID]
+	for _, n := range lines {
+		if !g.on[n] {
+			others = append(others, n)
+		}
+		for _, child := range g.results[byParent+n.uuid] {
+			if !g.on[child] {
+				add(child)
+			}
+		}
+	}
+	for _, n := range lines {
+		for _, key := range n.callKeys() {
+			for _, result := range g.results[key] {
+				if !g.on[result] && g.open(result) {
+					add(result)
+				}
+			}
+		}
+	}
 	return append(byTime(others), byTime(results)...)
+}
+
+// callKeys are the links of results that answer one of the line's calls.
+func (n *node) callKeys() []string {
+	keys := []string{bySource + n.uuid}
+	for _, call := range n.calls {
+		keys = append(keys, byCall+call)
+	}
+	return keys
 }
 
 // open reports a result of a call that nothing visible answers.
