@@ -227,6 +227,7 @@ func (w *work) changes(dirs map[string]observation) ([]rowChange, error) {
 			if prior != nil {
 				row.Keep(prior)
 			}
+			row.Observed = w.number
 			out = append(out, rowChange{prior, row})
 		}
 	}
@@ -298,8 +299,7 @@ func (w *work) unread(t tally, seen map[string]bool, dirs map[string]observation
 }
 
 // rebase reads the generation that another publisher put meanwhile, and keeps the
-// changes to rows that it did not touch: what it changed was observed later than
-// what this pass started from, and the next pass looks again.
+// changes to rows of which it does not hold a newer observation.
 func (w *work) rebase(changed []rowChange) ([]rowChange, error) {
 	lib := w.library(w.ctx)
 	base, err := w.newest(lib)
@@ -309,7 +309,6 @@ func (w *work) rebase(changed []rowChange) ([]rowChange, error) {
 	if err := ownsSources(base, w.Pass, w.Installation); err != nil {
 		return nil, err
 	}
-	was := w.index
 	w.base, w.index = base, newIndex(lib, base)
 	var out []rowChange
 	for _, c := range changed {
@@ -317,11 +316,7 @@ func (w *work) rebase(changed []rowChange) ([]rowChange, error) {
 		if err != nil {
 			return nil, err
 		}
-		mine, err := was.find(c.row.Key)
-		if err != nil {
-			return nil, err
-		}
-		if theirs != nil && (mine == nil || !sameRow(mine, theirs)) {
+		if newer(theirs, c.row) {
 			w.claims.put(rowClaim(theirs, nil))
 			continue
 		}

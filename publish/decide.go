@@ -14,12 +14,18 @@ const recentWindow = 7 * 24 * time.Hour
 
 // Everything in this file decides and does no I/O.
 
+// newer reports that the row that another pass published meanwhile stands over the
+// one this pass would put there: it was observed later. A row that this pass never saw
+// is the other's alone; the number of an observation orders the passes of one
+// installation, and a source has one installation.
+func newer(theirs, mine *document.Row) bool { return theirs != nil && theirs.Observed > mine.Observed }
+
 // adopt returns the row to publish for a session that was read, or nil when the
 // index already says the same.
 func adopt(prior, row *document.Row, generation int64) *document.Row {
 	row.Revision = generation
 	if prior != nil && prior.ManifestHash == row.ManifestHash {
-		row.Revision = prior.Revision
+		row.Revision, row.Observed = prior.Revision, prior.Observed
 		if equalGit(prior.Git, row.Git) {
 			row.Git.ObservedAt = prior.Git.ObservedAt
 		}

@@ -108,6 +108,7 @@ type work struct {
 	index   *index
 	claims  *claimBook
 	packer  *packer
+	number  int64 // of this observation
 	mu      sync.Mutex
 	results []result
 	tallies []tally
@@ -148,6 +149,9 @@ func (t *Target) Publish(ctx context.Context, p Pass) (Report, error) {
 	if w.claims, err = t.openClaims(w.index, base); err != nil {
 		return w.report, err
 	}
+	if w.number, err = w.draw(); err != nil {
+		return w.report, err
+	}
 	w.packer = &packer{ctx: ctx, store: t.Store}
 	if p.DryRun {
 		w.packer.store = discarding{t.Store}
@@ -161,6 +165,21 @@ func (t *Target) Publish(ctx context.Context, p Pass) (Report, error) {
 	err = w.commit()
 	w.count()
 	return w.report, err
+}
+
+// draw takes the number of this observation, above all that are published.
+func (w *work) draw() (int64, error) {
+	floor := int64(0)
+	if w.base != nil {
+		for _, s := range w.base.root.Sources {
+			floor = max(floor, s.Observed)
+		}
+	}
+	if w.Observations == nil || w.DryRun {
+		return floor + 1, nil
+	}
+	n, err := w.Observations.Next(w.ctx, uint64(floor))
+	return int64(n), err
 }
 
 // ownsSources refuses a source that another installation publishes.

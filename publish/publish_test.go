@@ -413,6 +413,67 @@ func TestTwoInstallations(t *testing.T) {
 	})
 }
 
+// TestOrder lets a newer observation be published while an older one is still reading.
+func TestOrder(t *testing.T) {
+	// overtake publishes old and new once; then, while the older pass reads, the newer
+	// one sees what change makes of the source, and is published first.
+	overtake := func(t *testing.T, older, newest func(*fakedriver.Driver)) *bed {
+		make := func() *fakedriver.Driver {
+			return fakedriver.New("codex").Session("x", lines(2, 0)...).Session("y", lines(2, 10)...)
+		}
+		slow, fast := make(), make()
+		b := newBed(t, slow)
+		state, err := ledger.OpenState(durable.OS(), filepath.Join(t.TempDir(), "state"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.target.Observations = state.Observations()
+		b.publish()
+		older(slow)
+		newest(fast)
+		once := false
+		slow.OnRead(func(string) {
+			if !once {
+				once = true
+				if _, err := b.target.Publish(context.Background(), Pass{Sources: []collect.Driver{fast}, Now: noon}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		b.publish()
+		b.sound()
+		return b
+	}
+	t.Run("an older collection does not overwrite a newer refresh", func(t *testing.T) {
+		b := overtake(t, func(d *fakedriver.Driver) { d.Append("x", lines(1, 2)...) },
+			func(d *fakedriver.Driver) { d.Append("x", lines(2, 2)...) })
+		if b.stored("codex/x") != strings.Join(lines(4, 0), "\n")+"\n" {
+			t.Error("the newer refresh is gone")
+		}
+	})
+	t.Run("an older inventory does not delete a newer refresh", func(t *testing.T) {
+		b := overtake(t, func(d *fakedriver.Driver) { d.Append("x", lines(1, 2)...).Remove("y") },
+			func(d *fakedriver.Driver) { d.Append("y", lines(1, 12)...) })
+		if row := b.row("codex/y"); row.Status != document.StatusComplete {
+			t.Errorf("y is %s", row.Status)
+		}
+	})
+	t.Run("an older inventory does not bring back what a newer one misses", func(t *testing.T) {
+		b := overtake(t, func(d *fakedriver.Driver) { d.Append("y", lines(1, 12)...) },
+			func(d *fakedriver.Driver) { d.Remove("y") })
+		if row := b.row("codex/y"); row.Status != document.StatusDeleted {
+			t.Errorf("y is %s", row.Status)
+		}
+	})
+	t.Run("the next pass sees all again", func(t *testing.T) {
+		b := overtake(t, func(d *fakedriver.Driver) { d.Append("x", lines(1, 2)...) },
+			func(d *fakedriver.Driver) { d.Append("x", lines(2, 2)...) })
+		if r := b.publish(); r.Published != 1 || b.stored("codex/x") != strings.Join(lines(3, 0), "\n")+"\n" {
+			t.Errorf("report %+v", r)
+		}
+	})
+}
+
 func TestVerifyFindsDamage(t *testing.T) {
 	d := fakedriver.New("codex").Session("one", lines(50, 0)...)
 	b := newBed(t, d)

@@ -24,8 +24,15 @@ func (w *work) sources() []document.Source {
 				row.Errors = append(row.Errors, document.Problem{Code: p.Code, Message: p.Message, Session: p.Session, Path: p.Path})
 			}
 		}
-		if old := w.sourceBefore(t.source.ID); t.partial && old != nil {
+		old := w.sourceBefore(t.source.ID)
+		if row.Observed = w.number; old != nil && (t.partial || !row.Complete) {
+			row.Observed = old.Observed
+		}
+		if old != nil && t.partial {
 			row.Complete, row.Errors = old.Complete, old.Errors
+		}
+		if old != nil && old.Observed > w.number { // a newer pass published first
+			row = *old
 		}
 		for _, c := range w.claims.bySource[t.source.ID] {
 			if c.Status != document.StatusDeleted {

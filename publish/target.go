@@ -28,13 +28,24 @@ type Signer interface {
 	Sign(message []byte) []byte
 }
 
+// Observations number the collections of one installation: a number is drawn before
+// the first reading, and what was read under a greater number is newer, whichever is
+// published first.
+type Observations interface {
+	// Next draws a number greater than every one before, and than floor.
+	Next(ctx context.Context, floor uint64) (uint64, error)
+	// Complete records a collection that saw all of a source.
+	Complete(ctx context.Context, source string, n uint64) error
+}
+
 // Options say what a target works on.
 type Options struct {
 	Store        store.Store
 	FS           durable.FS
-	State        string // this store's local folder; "" keeps no cache
-	Signer       Signer // nil for reading only
-	Installation string // random id of this installation
+	State        string       // this store's local folder; "" keeps no cache
+	Signer       Signer       // nil for reading only
+	Installation string       // random id of this installation
+	Observations Observations // numbers for this installation's passes; nil numbers none
 	Rand         io.Reader
 	Workers      int // sessions read at once; 0 is one
 }

@@ -87,6 +87,10 @@ func (v *invocation) signedOptions(s *settings) (publish.Options, error) {
 	if err != nil {
 		return publish.Options{}, err
 	}
+	installation, err := ledger.OpenInstallation(state, rand.Reader)
+	if err != nil {
+		return publish.Options{}, err
+	}
 	for _, note := range state.Notes() {
 		v.out.warn("%s", note)
 	}
@@ -94,19 +98,18 @@ func (v *invocation) signedOptions(s *settings) (publish.Options, error) {
 	if err := durable.MkdirPrivate(durable.OS(), local); err != nil {
 		return publish.Options{}, err
 	}
-	return publish.Options{FS: durable.OS(), State: local, Signer: identity, Installation: identity.DID(),
-		Rand: rand.Reader, Workers: workers()}, nil
+	return publish.Options{FS: durable.OS(), State: local, Signer: identity, Installation: installation,
+		Observations: state.Observations(), Rand: rand.Reader, Workers: workers()}, nil
 }
 
 // openForPlanning opens the store for a pass that writes nothing. Where there is no
 // store yet, one in memory stands for it, of an owner that lives as long as the pass.
 func (v *invocation) openForPlanning(ctx context.Context, s *settings) (target *publish.Target, done func(), err error) {
 	options := publish.Options{FS: durable.OS(), State: s.localFolder(), Rand: rand.Reader, Workers: workers()}
-	options.Signer, err = existingIdentity(s.State)
+	options.Signer, options.Installation, err = existingIdentity(s.State)
 	if err != nil {
 		return nil, nil, err
 	}
-	options.Installation = options.Signer.DID()
 	options.Store, done, err = openStore(s, false)
 	if err == nil {
 		target, err = publish.Open(ctx, options)
@@ -124,24 +127,26 @@ func (v *invocation) openForPlanning(ctx context.Context, s *settings) (target *
 	return target, func() {}, err
 }
 
-// existingIdentity reads the owner's identity; without one, a passing one is drawn.
-func existingIdentity(folder string) (publish.Signer, error) {
+// existingIdentity reads the owner's identity and the installation's id; without
+// them, a passing identity is drawn.
+func existingIdentity(folder string) (publish.Signer, string, error) {
 	_, err := durable.OS().Lstat(folder)
 	if err == nil {
 		var state *ledger.State
-		var identity *ledger.Identity
 		if state, err = ledger.OpenState(durable.OS(), folder); err != nil {
-			return nil, err
+			return nil, "", err
 		}
-		if identity, err = ledger.ReadIdentity(state); err == nil {
-			return identity, nil
+		identity, missing := ledger.ReadIdentity(state)
+		installation, unnamed := ledger.ReadInstallation(state)
+		if err = errors.Join(missing, unnamed); err == nil {
+			return identity, installation, nil
 		}
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return nil, "", err
 	}
 	public, private, err := ed25519.GenerateKey(rand.Reader)
-	return passing{private, ledger.KeyDID(public)}, err
+	return passing{private, ledger.KeyDID(public)}, "", err
 }
 
 // passing is an identity that is never written down.

@@ -141,11 +141,12 @@ type Source struct {
 	Installation string // the one installation that may publish it
 	Capabilities []string
 	Complete     bool
-	SessionCount int // not deleted
+	SessionCount int   // not deleted
+	Observed     int64 // number of the newest observation that saw all of it
 	Errors       []Problem
 }
 
-// Equal reports that two rows say the same.
+// Equal reports that two rows say the same, the number of their observation aside.
 func (s Source) Equal(o Source) bool {
 	return s.ID == o.ID && s.Driver == o.Driver && s.Installation == o.Installation && s.Complete == o.Complete &&
 		s.SessionCount == o.SessionCount && slices.Equal(s.Capabilities, o.Capabilities) && slices.Equal(s.Errors, o.Errors)
@@ -218,7 +219,8 @@ func (s *Source) build(b *value.Builder) {
 	for _, c := range s.Capabilities {
 		b.String(c)
 	}
-	b.End().Key("complete").Bool(s.Complete).Key("sessionCount").Int(int64(s.SessionCount))
+	b.End().Key("complete").Bool(s.Complete).Key("sessionCount").Int(int64(s.SessionCount)).
+		Key("observed").Int(s.Observed)
 	b.Key("errors").Array()
 	for _, e := range s.Errors {
 		b.Record().Key("code").String(e.Code).Key("message").String(e.Message)
@@ -279,7 +281,7 @@ func ParseRoot(doc []byte, own *Pack, known *Packs) (*Root, error) {
 
 func (r *reader) source(parent *reader) Source {
 	s := Source{ID: r.str("id"), Driver: r.str("driver"), Installation: r.str("installation"),
-		Complete: r.boolean("complete"), SessionCount: int(r.count("sessionCount"))}
+		Complete: r.boolean("complete"), SessionCount: int(r.count("sessionCount")), Observed: r.count("observed")}
 	for _, v := range r.list("capabilities") {
 		s.Capabilities = append(s.Capabilities, v.Str())
 	}

@@ -72,6 +72,7 @@ type Row struct {
 	Messages        int
 	Damaged         int
 	Revision        int64 // generation that wrote the session's current copy
+	Observed        int64 // number of the observation that the row comes from
 
 	Table   Table // empty when TableAt is set
 	TableAt Link
@@ -100,7 +101,7 @@ func init() {
 	for _, f := range []string{"key", "sourceId", "driver", "nativeSessionId", "parent", "hidden", "title",
 		"cwd", "gitRepo", "gitBranch", "gitWorktreeRoot", "gitHeadSha", "gitRemotes", "gitObservedAt",
 		"createdAt", "updatedAt", "archived", "active", "startedAs", "manifestHash", "contentHash",
-		"syncStatus", "deletedAt", "size", "events", "messages", "damaged", "revision", "table", "tableAt"} {
+		"syncStatus", "deletedAt", "size", "events", "messages", "damaged", "revision", "observed", "table", "tableAt"} {
 		rowFields[f] = true
 	}
 }
@@ -127,7 +128,7 @@ func (row *Row) build(b *value.Builder, p *placer) {
 		b.Key("deletedAt").String(*row.DeletedAt)
 	}
 	b.Key("size").Int(row.Size).Key("events").Int(int64(row.Events)).Key("messages").Int(int64(row.Messages))
-	b.Key("damaged").Int(int64(row.Damaged)).Key("revision").Int(row.Revision)
+	b.Key("damaged").Int(int64(row.Damaged)).Key("revision").Int(row.Revision).Key("observed").Int(row.Observed)
 	if row.TableAt.IsZero() {
 		row.Table.build(b.Key("table"), p)
 	} else {
@@ -195,7 +196,7 @@ func parseRow(parent *reader, v value.Value, f *finder) *Row {
 		ManifestHash: r.digest("manifestHash"), ContentHash: r.digest("contentHash"),
 		Status: r.str("syncStatus"), DeletedAt: r.optional("deletedAt"),
 		Size: r.count("size"), Events: int(r.count("events")), Messages: int(r.count("messages")),
-		Damaged: int(r.count("damaged")), Revision: r.count("revision"),
+		Damaged: int(r.count("damaged")), Revision: r.count("revision"), Observed: r.count("observed"),
 	}
 	if s := r.optional("parent"); s != nil {
 		row.Parent = *s
