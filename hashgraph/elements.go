@@ -3,6 +3,7 @@ package hashgraph
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 
 	"agentsync/collect/value"
 	"agentsync/hashgraph/digest"
@@ -108,11 +109,9 @@ func (h *Hasher) findClashes(first int) {
 		return
 	}
 	found := false
-	h.group(len(list), func(i int) uint64 {
-		return h.maphash(h.elements.key(&list[i]))
-	}, func(i, j int) bool {
-		return bytes.Equal(h.elements.key(&list[i]), h.elements.key(&list[j]))
-	}, func(i int) bool { return list[i].value.Kind() != value.Hole }, func(i, j int) {
+	h.group(len(list), func(i int) (trait, bool) {
+		return trait{identity: h.elements.key(&list[i])}, list[i].value.Kind() != value.Hole
+	}, func(i, j int) {
 		found = true
 		h.clash(&list[i])
 		h.clash(&list[j])
@@ -121,13 +120,12 @@ func (h *Hasher) findClashes(first int) {
 		return
 	}
 	clashes := h.elements.clashes
-	h.group(len(list), func(i int) uint64 {
-		c := &clashes[list[i].clash]
-		return h.maphash(h.elements.key(&list[i])) ^ binary.LittleEndian.Uint64(c.content[:])
-	}, func(i, j int) bool {
-		return clashes[list[i].clash].content == clashes[list[j].clash].content &&
-			bytes.Equal(h.elements.key(&list[i]), h.elements.key(&list[j]))
-	}, func(i int) bool { return list[i].clash != noClash }, func(i, j int) {
+	h.group(len(list), func(i int) (trait, bool) {
+		if list[i].clash == noClash {
+			return trait{}, false
+		}
+		return trait{h.elements.key(&list[i]), clashes[list[i].clash].content}, true
+	}, func(i, j int) {
 		leader := &clashes[list[j].clash]
 		leader.followers++
 		clashes[list[i].clash].duplicate = leader.followers
@@ -144,30 +142,36 @@ func (h *Hasher) clash(e *element) {
 	}
 }
 
-// group calls meet(i, j) for each of n members that equals the earlier member j, the
-// first of its kind; members that are not in take no part.
-func (h *Hasher) group(n int, hash func(int) uint64, equal func(i, j int) bool, in func(int) bool, meet func(i, j int)) {
-	size := 4
-	for size < 2*n {
+// trait is what equal elements have in common.
+type trait struct {
+	identity []byte
+	content  digest.Digest // zero while contents do not matter
+}
+
+// group calls meet(i, j) for each of n elements whose trait is that of the earlier
+// element j, the first one with it; elements without a trait take no part.
+func (h *Hasher) group(n int, of func(int) (trait, bool), meet func(i, j int)) {
+	size := uint64(4)
+	for size < 2*uint64(n) {
 		size *= 2
 	}
-	if cap(h.elements.table) < size {
-		h.elements.table = make([]int32, size)
-	}
-	table := h.elements.table[:size]
+	h.elements.table = slices.Grow(h.elements.table[:0], int(size))[:size]
+	table := h.elements.table
 	clear(table)
 next:
 	for i := range n {
-		if !in(i) {
+		t, ok := of(i)
+		if !ok {
 			continue
 		}
-		at := hash(i)
-		for ; table[at%uint64(size)] != 0; at++ {
-			if j := int(table[at%uint64(size)]) - 1; equal(i, j) {
+		at := (h.maphash(t.identity) ^ binary.LittleEndian.Uint64(t.content[:])) % size
+		for ; table[at] != 0; at = (at + 1) % size {
+			j := int(table[at]) - 1
+			if other, _ := of(j); other.content == t.content && bytes.Equal(other.identity, t.identity) {
 				meet(i, j)
 				continue next
 			}
 		}
-		table[at%uint64(size)] = int32(i + 1)
+		table[at] = int32(i + 1)
 	}
 }

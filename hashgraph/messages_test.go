@@ -284,3 +284,21 @@ func BenchmarkAddMessage(b *testing.B) {
 		}
 	}
 }
+
+func FuzzImport(f *testing.F) {
+	h := new(Hasher)
+	f.Add(new(Messages).Export(nil))
+	f.Add(collected(h, randomMessages(rand.New(rand.NewPCG(1, 11)), 2)).Export(nil))
+	f.Fuzz(func(t *testing.T, state []byte) {
+		var m Messages
+		if err := m.Import(state); err != nil {
+			if m.Len() != 0 || !errors.Is(err, ErrState) {
+				t.Errorf("%v, %d messages", err, m.Len())
+			}
+			return
+		}
+		if string(m.Export(nil)) != string(state) {
+			t.Error("an imported state is exported otherwise")
+		}
+	})
+}

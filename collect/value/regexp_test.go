@@ -27,3 +27,14 @@ func TestRegularExpressionsAreThoseOfTheLanguage(t *testing.T) {
 		}
 	}
 }
+
+func FuzzRegExp(f *testing.F) {
+	f.Add(`(?<n>a{2,}|[^\]-\x41])\k<n>\u{1F600}(?i-s:\cA\0)`, "u")
+	f.Add(`[[a-z]&&\q{ab|c}--\p{L}]`, "v")
+	f.Add(`\8\12(?<=x)]{,`, "")
+	f.Fuzz(func(t *testing.T, source, flags string) {
+		if checkRegExp(source, flags) == nil && checkRegExp("(?:"+source+")", flags) != nil {
+			t.Errorf("/%s/%s is accepted, but not in a group", source, flags)
+		}
+	})
+}
