@@ -14,17 +14,33 @@ import (
 // lookAt stats a name relative to its open folder, which spares the kernel the path
 // and the garbage collector a string a file.
 func lookAt(folder *os.File, dir, name string) (entry, error) {
+	e, err := stat(int(folder.Fd()), name)
+	if err != nil {
+		return e, &os.PathError{Op: "lstat", Path: filepath.Join(dir, name), Err: err}
+	}
+	e.name = name
+	return e, nil
+}
+
+// look stats one file by its path.
+func look(path string) (entry, error) {
+	e, err := stat(unix.AT_FDCWD, path)
+	if err != nil {
+		return e, &os.PathError{Op: "lstat", Path: path, Err: err}
+	}
+	e.name = filepath.Base(path)
+	return e, nil
+}
+
+func stat(folder int, path string) (entry, error) {
 	var st unix.Stat_t
 	for {
-		err := unix.Fstatat(int(folder.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW)
+		err := unix.Fstatat(folder, path, &st, unix.AT_SYMLINK_NOFOLLOW)
 		if err == unix.EINTR {
 			continue
 		}
-		if err != nil {
-			return entry{}, &os.PathError{Op: "lstat", Path: filepath.Join(dir, name), Err: err}
-		}
-		return entry{name: name, mode: fileMode(uint32(st.Mode)), stamp: collect.Stamp{
-			Device: uint64(st.Dev), Inode: uint64(st.Ino), Size: st.Size, ModTime: st.Mtim.Nano()}}, nil
+		return entry{mode: fileMode(uint32(st.Mode)), stamp: collect.Stamp{
+			Device: uint64(st.Dev), Inode: uint64(st.Ino), Size: st.Size, ModTime: st.Mtim.Nano()}}, err
 	}
 }
 

@@ -9,14 +9,16 @@ import (
 	"agentsync/collect"
 )
 
-// lookAt also asks for the file's identity, which costs a handle here.
-func lookAt(_ *os.File, dir, name string) (entry, error) {
-	path := filepath.Join(dir, name)
+// lookAt looks at a name in a folder.
+func lookAt(_ *os.File, dir, name string) (entry, error) { return look(filepath.Join(dir, name)) }
+
+// look also asks for the file's identity, which costs a handle here.
+func look(path string) (entry, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return entry{}, err
 	}
-	e := entry{name: name, mode: info.Mode() & (os.ModeType | os.ModePerm),
+	e := entry{name: filepath.Base(path), mode: info.Mode() & (os.ModeType | os.ModePerm),
 		stamp: collect.Stamp{Size: info.Size(), ModTime: info.ModTime().UnixNano()}}
 	if !e.isRegular() {
 		return e, nil

@@ -9,18 +9,20 @@ import (
 	"agentsync/collect"
 )
 
-// TestOddSessions reads the shapes that real stores were found to hold.
-func TestOddSessions(t *testing.T) {
+// oddSession is a shape that real stores were found to hold, and what is right for it.
+type oddSession struct {
+	name, content string
+	events        int
+	messages      int
+	hidden        bool
+	damage        map[collect.Damage]int
+}
+
+func oddSessions() []oddSession {
 	summaryOnly := `{"type":"summary","summary":"Elsewhere","leafUuid":"x"}` + "\n"
 	agent := strings.ReplaceAll(talk("hi"), `"isSidechain":false`, `"isSidechain":true`)
 	deep := `{"type":"user","uuid":"d","a":` + strings.Repeat("[", 25) + strings.Repeat("]", 25) + "}\n"
-	for _, c := range []struct {
-		name, content string
-		events        int
-		messages      int
-		hidden        bool
-		damage        map[collect.Damage]int
-	}{
+	return []oddSession{
 		{"an empty file", "", 0, 0, true, nil},
 		{"a tail cut inside a value", talk("hi") + `{"type":"user","uuid":"x","n":1`, 3, 2, false, map[collect.Damage]int{collect.TornTail: 1}},
 		{"a tail cut inside a string", talk("hi") + `{"type":"user","uuid":"x`, 3, 2, false, map[collect.Damage]int{collect.TornTail: 1}},
@@ -51,7 +53,11 @@ func TestOddSessions(t *testing.T) {
 		{"long fractions", talk("hi") + `{"costUSD":0.008572050000000001,"create_time":1789563309.933377}` + "\n", 3, 2, false, nil},
 		{"invalid UTF-8 in the first line", "{\"type\":\"user\",\"x\":\"\xff\xfe\"}\n" + talk("hi"), 3, 2, false, map[collect.Damage]int{collect.Unparsed: 1}},
 		{"a blank line", talk("hi") + "\n" + talk("ho"), 5, 4, false, map[collect.Damage]int{collect.Blank: 1}},
-	} {
+	}
+}
+
+func TestOddSessions(t *testing.T) {
+	for _, c := range oddSessions() {
 		t.Run(c.name, func(t *testing.T) {
 			f := newConfig(t)
 			f.put("-p/"+u(1)+".jsonl", c.content)

@@ -68,15 +68,6 @@ func (s *scanResult) walkLoose(dir string, visit func(path string, e entry, sibl
 	return nil
 }
 
-// listIfThere lists a folder that need not exist.
-func listIfThere(dir string) ([]entry, error) {
-	entries, _, err := list(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return entries, err
-}
-
 // fileSet is the history of a set of side files: their contents, piece by piece.
 type fileSet struct {
 	driver   *Driver

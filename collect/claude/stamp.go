@@ -44,7 +44,7 @@ func (s *sideStamp) stamp() collect.Stamp {
 	return collect.Stamp{Size: s.size, ModTime: s.newest, Side: s.digests}
 }
 
-// sidecars are the side files that a session's own summary is read from.
+// sidecars are the side files that a session's own summary is read from, by name.
 var sidecars = []string{archivedName, titleName}
 
 const (

@@ -1,6 +1,8 @@
 package claude
 
 import (
+	"errors"
+	"io/fs"
 	"path/filepath"
 	"strconv"
 
@@ -35,17 +37,33 @@ func (d *Driver) openTranscript(s session, from *collect.Resume) (*transcript, e
 func (d *Driver) sideState(s session) (uint64, error) {
 	switch s.kind {
 	case mainSession:
-		entries, err := listIfThere(d.sidecarFolder(s))
-		return sidecarDigest(entries), err
-	case subagent:
-		meta := metaName(d.file(s))
-		entries, err := listIfThere(filepath.Dir(meta))
-		if e, ok := find(entries, filepath.Base(meta)); ok {
-			return digestOf(e), err
+		var there []entry
+		for _, name := range sidecars {
+			if err := lookIfThere(&there, filepath.Join(d.sidecarFolder(s), name)); err != nil {
+				return 0, err
+			}
 		}
-		return 0, err
+		return sidecarDigest(there), nil
+	case subagent:
+		var there []entry
+		if err := lookIfThere(&there, metaName(d.file(s))); err != nil || len(there) == 0 {
+			return 0, err
+		}
+		return digestOf(there[0]), nil
 	}
 	return 0, nil
+}
+
+// lookIfThere appends the entry of a file that need not exist.
+func lookIfThere(entries *[]entry, path string) error {
+	e, err := look(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		*entries = append(*entries, e)
+	}
+	return err
 }
 
 // At is where the next event stands.

@@ -11,7 +11,14 @@ import (
 	"agentsync/collect/value"
 )
 
-func TestADamagedLineGivesWhatItHolds(t *testing.T) {
+// damagedLine is a line that is not one JSON value, and what it holds.
+type damagedLine struct {
+	name, line string
+	events     []string
+	damage     []collect.Damage
+}
+
+func damagedLines() []damagedLine {
 	const (
 		sound  = collect.Sound
 		glued  = collect.Glued
@@ -20,11 +27,7 @@ func TestADamagedLineGivesWhatItHolds(t *testing.T) {
 		broken = collect.Unparsed
 	)
 	type damages = []collect.Damage
-	for _, c := range []struct {
-		name, line string
-		events     []string
-		damage     damages
-	}{
+	return []damagedLine{
 		{"two records without a line end", `{"id":4}{"id":5,"parent":4}`, []string{`{"id":4}`, `{"id":5,"parent":4}`}, damages{glued, glued}},
 		{"brackets and escaped quotes inside strings", `{"id":4,"s":"}{ \" }{"}{"id":5,"s":"a}{\"}{b"}`, []string{`{"id":4,"s":"}{ \" }{"}`, `{"id":5,"s":"a}{\"}{b"}`}, damages{glued, glued}},
 		{"blanks between glued records", `{"a":1} {"b":2}`, []string{`{"a":1}`, `{"b":2}`}, damages{glued, glued}},
@@ -52,7 +55,11 @@ func TestADamagedLineGivesWhatItHolds(t *testing.T) {
 		{"an empty record behind a whole one", `{"a":1}{}`, []string{`{"a":1}`, "{}"}, damages{glued, glued}},
 		{"code in a torn string", `{"text":"func main(){}`, []string{"?"}, damages{broken}},
 		{"a byte-order mark before glued records", "\xEF\xBB\xBF{\"a\":1}{\"b\":2}", []string{`{"a":1}`, `{"b":2}`}, damages{glued, glued}},
-	} {
+	}
+}
+
+func TestADamagedLineGivesWhatItHolds(t *testing.T) {
+	for _, c := range damagedLines() {
 		t.Run(c.name, func(t *testing.T) {
 			content := "{\"first\":0}\n" + c.line + "\n{\"last\":9}\n"
 			got := readAll(t, tempFile(t, content), Options{})
