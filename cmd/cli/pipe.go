@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"io"
-	"syscall"
 )
 
 // errOutputClosed reports that whoever read the output has left, as head does. It
@@ -43,7 +42,7 @@ func (w *resultWriter) keep(err error) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+	if isBrokenPipe(err) || errors.Is(err, io.ErrClosedPipe) {
 		err = errOutputClosed
 	}
 	w.err = err

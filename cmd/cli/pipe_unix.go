@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"os/signal"
 	"syscall"
@@ -15,3 +16,6 @@ func surviveBrokenPipe() func() {
 	signal.Notify(broken, syscall.SIGPIPE)
 	return func() { signal.Stop(broken) }
 }
+
+// isBrokenPipe reports a write that nobody can read any more.
+func isBrokenPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }
