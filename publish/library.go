@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"agentsync/chunk"
 	"agentsync/collect/value"
@@ -40,7 +41,7 @@ func (l *library) textInto(at document.Link, dst []byte) ([]byte, error) {
 	name := store.PackName(at.Pack.Name)
 	frame, err := l.store.Get(l.ctx, name, at.Offset, at.Length, l.frame[:0])
 	if err != nil {
-		if errors.Is(err, store.ErrNotFound) {
+		if errors.Is(err, store.ErrNotFound) || errors.Is(err, io.ErrUnexpectedEOF) { // gone, or cut off
 			return nil, &DamagedError{name, err}
 		}
 		return nil, fmt.Errorf("read %s: %w", name, err)

@@ -363,9 +363,9 @@ func folded(text string, width int) []string {
 	var lines []string
 	for _, line := range wrap(printable(strings.ToValidUTF8(text, string(utf8.RuneError))), width) {
 		for textWidth(line) > width && width > 1 {
-			piece := strings.TrimSuffix(cut(line, width+1), ellipsis)
+			piece := strings.TrimSuffix(cut(line+ellipsis+ellipsis, width+1), ellipsis)
 			if piece == "" {
-				break
+				break // a character wider than the terminal
 			}
 			lines = append(lines, piece)
 			line = line[len(piece):]
