@@ -193,14 +193,9 @@ func (w *comparer) compare(ctx context.Context, d Difference, row *document.Row)
 		return unreadable(err)
 	}
 	defer live.Close()
-	m := &matcher{next: w.liveBytes(live)}
+	m, side := &matcher{next: w.liveBytes(live)}, isSideSet(row)
 	err = published.Events(func(_ int, e *document.ChunkEvent) error {
-		for _, piece := range storedPieces(row, e) {
-			if err := m.take(piece); err != nil {
-				return err
-			}
-		}
-		return nil
+		return m.takeEvent(e, side)
 	})
 	switch {
 	case errors.Is(err, errDiffers):
@@ -242,17 +237,6 @@ func (w *comparer) liveBytes(live collect.Snapshot) func() ([]byte, error) {
 	}
 }
 
-// storedPieces gives the same bytes of a published event.
-func storedPieces(row *document.Row, e *document.ChunkEvent) [][]byte {
-	if e.Plain {
-		return [][]byte{e.Text, newline}
-	}
-	if !isSideSet(row) {
-		return [][]byte{e.Raw}
-	}
-	return [][]byte{pieceName(nil, e.Value), e.Raw}
-}
-
 var newline = []byte("\n")
 
 // pieceName stands before a piece of a side file, so that files are told apart.
@@ -273,6 +257,23 @@ type matcher struct {
 	agreed int64
 	read   int64
 	failed error // of the source
+	name   []byte
+}
+
+// takeEvent compares a published event; one of a set of side files has its name first.
+func (m *matcher) takeEvent(e *document.ChunkEvent, side bool) error {
+	first, second := e.Raw, []byte(nil)
+	switch {
+	case e.Plain:
+		first, second = e.Text, newline
+	case side:
+		m.name = pieceName(m.name[:0], e.Value)
+		first, second = m.name, e.Raw
+	}
+	if err := m.take(first); err != nil {
+		return err
+	}
+	return m.take(second)
 }
 
 func (m *matcher) take(published []byte) error {

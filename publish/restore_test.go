@@ -2,6 +2,7 @@ package publish
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,11 +13,15 @@ import (
 
 	"agentsync/collect"
 	"agentsync/collect/claude"
+	"agentsync/fixtures/fakedriver"
+	"agentsync/ledger"
+	"agentsync/ledger/durable"
 	"agentsync/publish/document"
+	"agentsync/publish/store/mem"
 )
 
 // claudeTree writes files below projects and returns a driver of them.
-func claudeTree(t *testing.T, files map[string]string) (string, collect.Driver) {
+func claudeTree(t testing.TB, files map[string]string) (string, collect.Driver) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range files {
@@ -30,7 +35,7 @@ func claudeTree(t *testing.T, files map[string]string) (string, collect.Driver) 
 	return dir, d
 }
 
-func writeFile(t *testing.T, path, content string) {
+func writeFile(t testing.TB, path, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
@@ -352,4 +357,85 @@ func TestCompareSources(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	})
+}
+
+func TestAnOlderGenerationHoldsWhatANewerOneReplaced(t *testing.T) {
+	d := fakedriver.New("codex").Session("one", lines(200, 0)...)
+	b := newBed(t, d)
+	b.publish()
+	d.Session("one", lines(1, 0)...)
+	b.pass.Full = true
+	b.publish()
+	for n, events := range map[uint64]int{0: 1, 1: 200, 2: 1} {
+		v, err := b.target.ViewAt(t.Context(), n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if row, err := v.Find("codex/one"); err != nil || row.Events != events {
+			t.Errorf("generation %d: %+v, %v, want %d events", n, row, err, events)
+		}
+	}
+	if _, err := b.target.ViewAt(t.Context(), 3); !errors.Is(err, ErrNoGeneration) {
+		t.Errorf("a generation that never was: %v", err)
+	}
+	if r, err := b.target.Prune(t.Context(), PruneOptions{Keep: 1, Apply: true, Now: noon.Add(1000 * time.Hour)}); err != nil || len(r.Removed) == 0 {
+		t.Fatal(r, err)
+	}
+	if _, err := b.target.ViewAt(t.Context(), 1); !errors.Is(err, ErrNoGeneration) {
+		t.Errorf("a pruned generation: %v", err)
+	}
+}
+
+// benchBed publishes one session of about 8 MB.
+func benchBed(b *testing.B) (*Target, []*document.Row, collect.Driver, int64) {
+	_, d := claudeTree(b, map[string]string{"-a/" + oddID + ".jsonl": strings.Join(lines(40_000, 0), "\n") + "\n"})
+	o := Options{Store: mem.New(), FS: durable.OS(), State: b.TempDir(), Installation: "one", Rand: rand.Reader, Workers: 1}
+	state, err := ledger.OpenState(durable.OS(), filepath.Join(b.TempDir(), "state"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	if o.Signer, err = ledger.OpenIdentity(state, rand.Reader); err != nil {
+		b.Fatal(err)
+	}
+	target, err := Create(b.Context(), o, noon)
+	if err != nil {
+		b.Fatal(err)
+	}
+	r, err := target.Publish(b.Context(), Pass{Sources: []collect.Driver{d}, Now: noon})
+	if err != nil {
+		b.Fatal(err)
+	}
+	v, err := target.View(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	row, err := v.Find("claude/" + oddID)
+	if err != nil || row == nil {
+		b.Fatal(row, err)
+	}
+	return target, []*document.Row{row}, d, r.BytesRead
+}
+
+func BenchmarkRestore(b *testing.B) {
+	target, rows, _, size := benchBed(b)
+	dir := b.TempDir()
+	b.SetBytes(size)
+	b.ReportAllocs()
+	for b.Loop() {
+		files, err := target.Restore(b.Context(), RestoreOptions{Rows: rows, Folder: func(string) (string, error) { return dir, nil }, Force: true})
+		if err != nil || len(files) != 1 || files[0].Status == FileFailed {
+			b.Fatal(files, err)
+		}
+	}
+}
+
+func BenchmarkCompareSources(b *testing.B) {
+	target, _, d, size := benchBed(b)
+	b.SetBytes(size)
+	b.ReportAllocs()
+	for b.Loop() {
+		if r, err := target.CompareSources(b.Context(), []collect.Driver{d}, CompareOptions{}); err != nil || r.Same != 1 {
+			b.Fatal(r, err)
+		}
+	}
 }

@@ -31,6 +31,27 @@ func (t *Target) View(ctx context.Context) (*View, error) {
 	return &View{t, lib, g, newIndex(lib, g)}, nil
 }
 
+// ErrNoGeneration reports a generation that never was, or that was pruned.
+var ErrNoGeneration = errors.New("no such generation")
+
+// ViewAt opens an older generation, which still holds what newer ones replaced; 0 is
+// the newest. ErrNoGeneration when it is not kept.
+func (t *Target) ViewAt(ctx context.Context, n uint64) (*View, error) {
+	if n == 0 {
+		return t.View(ctx)
+	}
+	lib := t.library(ctx)
+	g, err := t.generation(lib, n)
+	var damaged *DamagedError
+	if errors.Is(err, store.ErrNotFound) && !errors.As(err, &damaged) {
+		return nil, fmt.Errorf("%w: %d", ErrNoGeneration, n)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &View{t, lib, g, newIndex(lib, g)}, nil
+}
+
 // Root returns the generation's root document.
 func (v *View) Root() *document.Root { return v.gen.root }
 

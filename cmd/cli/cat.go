@@ -24,6 +24,7 @@ func (v *invocation) catVerb() *urfave.Command {
 			&urfave.IntFlag{Name: "part", Value: -1, DefaultText: "none", Usage: "the chunk `N` of the session, from 0"},
 			&urfave.BoolFlag{Name: "raw", Usage: "the session's own bytes, as its agent wrote them"},
 			&urfave.StringFlag{Name: "in", Usage: "look for the cell among the events of the session `KEY` too"},
+			generationFlag(),
 		},
 		Action: action(1, 1, v.cat),
 	}
@@ -56,7 +57,7 @@ func (v *invocation) cat(ctx context.Context, c *urfave.Context) error {
 		return err
 	}
 	defer done()
-	view, err := target.View(ctx)
+	view, err := v.view(ctx, target, c)
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,7 @@ func (v *invocation) lsVerb() *urfave.Command {
 			&urfave.BoolFlag{Name: "all", Usage: "also deleted and hidden sessions, and those of sub-agents below their parents"},
 			&urfave.IntFlag{Name: "limit", Usage: "at most `N` sessions"},
 			&urfave.BoolFlag{Name: "long", Usage: "also status, branch, damage and whole keys"},
+			generationFlag(),
 		},
 		Action: action(0, 1, v.ls),
 	}
@@ -240,7 +241,7 @@ func (v *invocation) ls(ctx context.Context, c *urfave.Context) error {
 	}
 	defer done()
 	summary := lsSummary{Type: "summary", Store: target.Store.Location()}
-	view, err := target.View(ctx)
+	view, err := v.view(ctx, target, c)
 	if errors.Is(err, publish.ErrEmpty) {
 		return v.endLs(summary)
 	}

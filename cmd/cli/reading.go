@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"slices"
 
 	urfave "github.com/urfave/cli/v2"
@@ -23,6 +25,19 @@ func (v *invocation) readingVerbs() []*urfave.Command {
 		v.pruneVerb(),
 		v.statusVerb(),
 	}
+}
+
+func generationFlag() urfave.Flag {
+	return &urfave.Uint64Flag{Name: "generation", DefaultText: "the newest", Usage: "as of the generation `N`, which agentsync log lists"}
+}
+
+// view opens the generation that was asked for, the newest by default.
+func (v *invocation) view(ctx context.Context, target *publish.Target, c *urfave.Context) (*publish.View, error) {
+	view, err := target.ViewAt(ctx, c.Uint64("generation"))
+	if errors.Is(err, publish.ErrNoGeneration) {
+		return nil, &failure{exit: exitFailed, code: "no-such-generation", hint: "see those that are kept: agentsync log", err: err}
+	}
+	return view, err
 }
 
 // sourceIDs reads --source for verbs that look into the store: a source that is not on

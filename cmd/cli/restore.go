@@ -33,6 +33,7 @@ func (v *invocation) restoreVerb() *urfave.Command {
 			&urfave.StringSliceFlag{Name: "map", Usage: "`OLD=NEW`: sessions of the directory OLD and below belong to NEW here (may be repeated, the longest OLD wins)"},
 			&urfave.BoolFlag{Name: "force", Usage: "replace files that differ"},
 			&urfave.BoolFlag{Name: "dry-run", Usage: "say what would be written, and write nothing"},
+			generationFlag(),
 		},
 		Action: action(0, -1, v.restore),
 	}
@@ -74,7 +75,7 @@ func (v *invocation) restore(ctx context.Context, c *urfave.Context) error {
 		return err
 	}
 	defer done()
-	view, err := target.View(ctx)
+	view, err := v.view(ctx, target, c)
 	if err != nil {
 		return err
 	}

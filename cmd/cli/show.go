@@ -29,6 +29,7 @@ func (v *invocation) showVerb() *urfave.Command {
 			&urfave.BoolFlag{Name: "full", Usage: "also messages that were compacted away, and every text whole"},
 			&urfave.IntFlag{Name: "limit", Usage: "the last `N` messages only"},
 			&urfave.BoolFlag{Name: "system", Usage: "also system messages"},
+			generationFlag(),
 		},
 		Action: action(1, 1, v.show),
 	}
@@ -86,7 +87,7 @@ func (v *invocation) show(ctx context.Context, c *urfave.Context) error {
 		return err
 	}
 	defer done()
-	view, err := target.View(ctx)
+	view, err := v.view(ctx, target, c)
 	if err != nil {
 		return err
 	}
