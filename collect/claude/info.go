@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"sync"
 
 	"agentsync/collect/lines"
 )
@@ -41,18 +42,15 @@ func (f fields) info(id string) (Info, bool) {
 // gather reads a transcript's two ends, up to size bytes of it, and its sidecars.
 func gather(r *lines.Reader, size int64, folder string) (evidence, error) {
 	e := evidence{size: r.Stamp().Size, modTime: r.Stamp().ModTime}
-	head, err := readAt(r, 0, min(size, windowSize))
-	if err != nil {
+	var err error
+	if e.head, err = readText(r, 0, min(size, windowSize)); err != nil {
 		return e, err
 	}
-	e.head = decodeUTF8(head)
 	e.tail = e.head
 	if size > windowSize {
-		tail, err := readAt(r, size-windowSize, windowSize)
-		if err != nil {
+		if e.tail, err = readText(r, size-windowSize, windowSize); err != nil {
 			return e, err
 		}
-		e.tail = decodeUTF8(tail)
 	}
 	if folder == "" {
 		return e, nil
@@ -64,13 +62,18 @@ func gather(r *lines.Reader, size int64, folder string) (evidence, error) {
 	return e, err
 }
 
-func readAt(r io.ReaderAt, offset, size int64) ([]byte, error) {
-	p := make([]byte, size)
-	n, err := r.ReadAt(p, offset)
+// windows are the buffers that the ends of transcripts are read into.
+var windows = sync.Pool{New: func() any { return new([windowSize]byte) }}
+
+// readText reads at most a window of a transcript, as text.
+func readText(r io.ReaderAt, offset, size int64) (string, error) {
+	window := windows.Get().(*[windowSize]byte)
+	defer windows.Put(window)
+	n, err := r.ReadAt(window[:size], offset)
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	return p[:n], err
+	return decodeUTF8(window[:n]), err
 }
 
 // maxSmallFile bounds the side files that a summary is read from, in bytes.

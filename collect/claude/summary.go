@@ -65,7 +65,19 @@ func (d *Driver) summarize(s session, r *lines.Reader, size int64) (collect.Summ
 	}
 	d.place(b, s)
 	out.Raw = b.End().Finish()
+	detach(&out)
 	return out, nil
+}
+
+// detach copies the texts of a summary: they are parts of a transcript's two ends,
+// which would stay in memory as long as the summary does.
+func detach(s *collect.Summary) {
+	for _, text := range []**string{&s.Title, &s.Cwd} {
+		if *text != nil {
+			*text = new(strings.Clone(**text))
+		}
+	}
+	s.Parent = strings.Clone(s.Parent)
 }
 
 // clientID is the name that the client knows a transcript by.
@@ -197,8 +209,8 @@ func (d *Driver) continues(p *parser, s session, id string) bool {
 		return false
 	}
 	defer r.Close()
-	head, err := readAt(r, 0, min(windowSize, r.Stamp().Size))
-	return err == nil && p.hasMessage(decodeUTF8(head))
+	head, err := readText(r, 0, min(windowSize, r.Stamp().Size))
+	return err == nil && p.hasMessage(head)
 }
 
 // continuedIn is the session that the tail says this one went on in, "" if it went on itself.
