@@ -92,6 +92,6 @@ func readSmall(path string) ([]byte, error) {
 	if r.Stamp().Size > maxSmallFile {
 		return nil, nil
 	}
-	p, err := readAt(r, 0, r.Stamp().Size)
+	p, err := io.ReadAll(io.NewSectionReader(r, 0, r.Stamp().Size))
 	return bytes.TrimPrefix(p, []byte("\xEF\xBB\xBF")), err
 }
