@@ -184,6 +184,29 @@ func (s *Session) Events(fn func(i int, e *document.ChunkEvent) error) error {
 	return nil
 }
 
+// SideFile is one file of a set of side files.
+type SideFile struct {
+	Path string // relative to the set's folder, with slashes
+	Size int64  // bytes
+}
+
+// SideFiles lists the files of a session that is a set of side files, in order; ok is
+// false for any other session.
+func (s *Session) SideFiles() (files []SideFile, ok bool, err error) {
+	if !isSideSet(s.Row) {
+		return nil, false, nil
+	}
+	err = s.Events(func(_ int, e *document.ChunkEvent) error {
+		path := e.Value.Path("path").Str()
+		if n := len(files); n == 0 || files[n-1].Path != path {
+			files = append(files, SideFile{Path: path})
+		}
+		files[len(files)-1].Size += int64(len(e.Raw))
+		return nil
+	})
+	return files, true, err
+}
+
 // LogEntry is one generation of the chain.
 type LogEntry struct {
 	Head *document.Head

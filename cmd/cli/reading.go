@@ -64,6 +64,17 @@ func oneRow(view *publish.View, typed string) (*document.Row, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(rows) == 0 { // the native id as it stands in a key, escaped
+		err = view.Rows(func(row *document.Row) error {
+			if answers(typed, row.Key) {
+				rows = append(rows, row)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
 	keys := make([]string, len(rows))
 	for i, row := range rows {
 		keys[i] = row.Key

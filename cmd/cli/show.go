@@ -102,6 +102,12 @@ func (v *invocation) show(ctx context.Context, c *urfave.Context) error {
 	if err := v.showHeader(view, session); err != nil {
 		return err
 	}
+	if files, ok, err := session.SideFiles(); ok || err != nil {
+		if err != nil {
+			return err
+		}
+		return v.showSideFiles(row, files)
+	}
 	order, err := conversationOf(session, c.Bool("full"), c.Bool("system"))
 	if err != nil {
 		return err
@@ -112,6 +118,34 @@ func (v *invocation) show(ctx context.Context, c *urfave.Context) error {
 		return err
 	}
 	return v.out.object(showSummary{"summary", shown, order.compacted + order.hidden, row.Messages, row.Events})
+}
+
+// sideFileObject is one file of a set of side files, in JSON.
+type sideFileObject struct {
+	Type    string `json:"message_type"`
+	Session string `json:"session"`
+	Path    string `json:"path"`
+	Size    int64  `json:"size"`
+}
+
+// showSideFiles lists the files of a set: it holds no conversation.
+func (v *invocation) showSideFiles(row *document.Row, files []publish.SideFile) error {
+	list := newTable(column{title: "SIZE", right: true}, column{title: "FILE", flexible: true, keepEnd: true})
+	for _, file := range files {
+		list.row(bytesText(file.Size), file.Path)
+		if v.out.asJSON {
+			if err := v.out.object(sideFileObject{"side_file", row.Key, file.Path, file.Size}); err != nil {
+				return err
+			}
+		}
+	}
+	if v.out.asJSON {
+		return v.out.object(showSummary{Type: "summary", Events: row.Events})
+	}
+	if err := v.out.line(""); err != nil {
+		return err
+	}
+	return v.out.table(list)
 }
 
 // last keeps the last n events, all for 0.
@@ -200,7 +234,7 @@ func (v *invocation) showMessages(s *publish.Session, o conversation, full bool)
 	for i, event := range o.events {
 		m := wanted[event]
 		if m == nil {
-			continue // an event that is no message, such as a queued prompt
+			continue
 		}
 		shown++
 		m.Compacted = i < o.compacted
@@ -241,10 +275,10 @@ func messageOf(key string, index int, m value.Value) *messageObject {
 // enrich looks into the events of messages whose preview does not tell enough: one that
 // is empty gets the names of what it holds, such as calls; with full, one that was cut
 // gets its whole text. An event whose text is not found where its preview came from
-// keeps the preview.
+// keeps the preview. A shown event that is no message is a prompt that was queued.
 func enrich(s *publish.Session, wanted map[int]*messageObject, full bool) error {
 	left := 0
-	needs := func(m *messageObject) bool { return m != nil && (m.Text == "" || full && m.Cut) }
+	needs := func(m *messageObject) bool { return m == nil || m.Text == "" || full && m.Cut }
 	for _, m := range wanted {
 		if needs(m) {
 			left++
@@ -254,12 +288,16 @@ func enrich(s *publish.Session, wanted map[int]*messageObject, full bool) error 
 		return nil
 	}
 	err := s.Events(func(i int, e *document.ChunkEvent) error {
-		m := wanted[i]
-		if !needs(m) {
+		m, ok := wanted[i]
+		if !ok || !needs(m) {
 			return nil
 		}
-		m.Holds = holds(e.Value)
-		if m.Text != "" {
+		switch {
+		case m == nil:
+			wanted[i] = queuedPrompt(s.Row.Key, i, e.Value)
+		case m.Text == "":
+			m.Holds = holds(e.Value)
+		default:
 			m.wholeText(e.Value)
 		}
 		if left--; left == 0 {
@@ -271,6 +309,16 @@ func enrich(s *publish.Session, wanted map[int]*messageObject, full bool) error 
 		return nil
 	}
 	return err
+}
+
+// queuedPrompt is what was typed while a turn was running.
+func queuedPrompt(key string, index int, event value.Value) *messageObject {
+	m := &messageObject{Type: "message", Session: key, Index: index, ID: event.Path("uuid").Str(), Role: "user", Kind: "queued",
+		Text: contentText(event.Path("attachment", "prompt"))}
+	if at := event.Path("timestamp").Str(); at != "" {
+		m.CreatedAt = &at
+	}
+	return m
 }
 
 // textPlaces are where the events of the known agents keep their text.

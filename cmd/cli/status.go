@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"time"
 
 	urfave "github.com/urfave/cli/v2"
 
+	"agentsync/collect"
 	"agentsync/ledger/durable"
 	"agentsync/publish"
 	"agentsync/publish/document"
@@ -132,7 +134,21 @@ func (v *invocation) lookAtStore(ctx context.Context, s *settings, got *screen) 
 		got.problems = append(got.problems, source.Errors...)
 	}
 	got.judge()
+	for _, id := range unpublished(s, got.sources) {
+		got.warn("source "+id+" is on this machine, and nothing of it is in this store", "agentsync publish --source "+id)
+	}
 	return nil
+}
+
+// unpublished are the ids of this machine's sources that the store does not know.
+func unpublished(s *settings, known []publishedSource) (ids []string) {
+	for _, source := range s.sources {
+		id, err := collect.SourceID(source.ID)
+		if err == nil && !slices.ContainsFunc(known, func(p publishedSource) bool { return p.Source == id }) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 func (o *storeObject) count(row *document.Row) error {

@@ -53,6 +53,9 @@ type sourcesSummary struct {
 }
 
 func (v *invocation) verify(ctx context.Context, c *urfave.Context) error {
+	if c.IsSet("source") && !c.Bool("sources") {
+		return usageError("agentsync verify --sources --source ID", "--source chooses what --sources compares")
+	}
 	s, target, done, err := v.reading(ctx)
 	if err != nil {
 		return err
