@@ -62,13 +62,13 @@ func gather(r *lines.Reader, size int64, folder string) (evidence, error) {
 	return e, err
 }
 
-// windows are the buffers that the ends of transcripts are read into.
-var windows = sync.Pool{New: func() any { return new([windowSize]byte) }}
+// windowBuffers are those that the ends of transcripts are read into.
+var windowBuffers = sync.Pool{New: func() any { return new([windowSize]byte) }}
 
 // readText reads at most a window of a transcript, as text.
 func readText(r io.ReaderAt, offset, size int64) (string, error) {
-	window := windows.Get().(*[windowSize]byte)
-	defer windows.Put(window)
+	window := windowBuffers.Get().(*[windowSize]byte)
+	defer windowBuffers.Put(window)
 	n, err := r.ReadAt(window[:size], offset)
 	if errors.Is(err, io.EOF) {
 		err = nil
