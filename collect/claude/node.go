@@ -42,7 +42,7 @@ type node struct {
 	caveat    bool // announces a local command
 	command   bool // is a local command
 	output    bool // is a local command's output
-	prompt    bool // a user line that answers no call
+	prompt    bool // a user line that says something and answers no call
 	messageID string
 	source    string   // the assistant line whose call it answers
 	calls     []string // ids of the tools it calls
@@ -134,7 +134,7 @@ func (n *node) readUser(v value.Value) {
 			}
 		}
 	}
-	n.prompt = len(n.answers) == 0
+	n.prompt = len(n.answers) == 0 && (content.Kind() == value.Array || content.Kind() == value.String)
 	if content.Kind() != value.String {
 		return
 	}
@@ -153,7 +153,7 @@ func (n *node) readAssistant(v value.Value) {
 	if content.Kind() != value.Array {
 		return
 	}
-	n.quiet = truthy(v, "closesQuietTurn") && content.Len() <= 1
+	n.quiet = truthy(v, "closesQuietTurn") && content.Len() == 1
 	for block := range content.Elements() {
 		t, _ := str(block, "type")
 		if id, ok := str(block, "id"); ok && t == "tool_use" {

@@ -29,6 +29,7 @@ func queuedCases() []queuedCase {
 		{"answered before the next prompt", start + queued(1, "q", "u", "") + turn("assistant", "a", "q", "yes"), "start | q | yes"},
 		{"followed by another prompt", start + queued(1, "q", "u", "") + turn("user", "p", "q", "next"), "start | next"},
 		{"answered on a branch that was left", start + queued(1, "q", "u", "") + turn("assistant", "a", "q", "yes") + note, "start"},
+		{"followed by a line without a message", start + queued(1, "q", "u", "") + `{"type":"user","uuid":"e","parentUuid":"q"}` + "\n" + turn("assistant", "a", "e", "yes"), "start | q | <nil> | yes"},
 		{"of a team", start + queued(1, "q", "u", `,"teamName":"t"`), "start"},
 		{"the client's own", start + strings.Replace(queued(1, "q", "u", ""), `"prompt"`, `"isMeta":true,"prompt"`, 1), "start"},
 		{"a list that is not whole is ignored", start + turn("assistant", "s", "u", "yes") + keeps, "start | yes"},
