@@ -26,6 +26,9 @@ func (p *parser) lastOfType(text, kind, key string) (string, bool) {
 	quoted := `"` + key + `"`
 	var out string
 	found := false
+	if !strings.Contains(text, tight[1:]) && !strings.Contains(text, spaced[1:]) {
+		return "", false
+	}
 	eachLineBackwards(text, func(line string) bool {
 		if !strings.Contains(line, quoted) || !strings.Contains(line, tight[1:]) && !strings.Contains(line, spaced[1:]) {
 			return false
@@ -48,6 +51,9 @@ func (p *parser) lastString(text, key string) (string, bool) {
 	quoted := `"` + key + `"`
 	var out string
 	found := false
+	if !strings.Contains(text, quoted) {
+		return "", false
+	}
 	eachLineBackwards(text, func(line string) bool {
 		if !strings.Contains(line, quoted) {
 			return false
@@ -78,7 +84,7 @@ func (p *parser) firstText(text, key string) (string, bool) {
 func (p *parser) lastText(text, key string) (string, bool) {
 	for {
 		tight, spaced := `"`+key+`":"`, `"`+key+`": "`
-		i, j := strings.LastIndex(text, tight), strings.LastIndex(text, spaced)
+		i, j := lastIndex(text, tight), lastIndex(text, spaced)
 		at, size := i, len(tight)
 		if j > i {
 			at, size = j, len(spaced)
@@ -91,6 +97,15 @@ func (p *parser) lastText(text, key string) (string, bool) {
 		}
 		text = text[:at]
 	}
+}
+
+// lastIndex is strings.LastIndex for what mostly is not there: looking forwards is
+// many times faster.
+func lastIndex(text, part string) int {
+	if !strings.Contains(text, part) {
+		return -1
+	}
+	return strings.LastIndex(text, part)
 }
 
 func nextKey(text, key string) (at, size int) {
