@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	transcript "agentsync/collect/lines"
+	"agentsync/collect/value"
 	"agentsync/publish/document"
 )
 
@@ -23,6 +25,7 @@ type filer struct {
 	folder string
 	row    *document.Row
 	when   time.Time
+	zstd   bool // the agent may keep the file compressed, under the same name and one more suffix
 	name   string
 	mode   uint32
 	temp   string
@@ -192,14 +195,15 @@ func (f *filer) move(exists bool) (string, error) {
 	return FileWritten, nil
 }
 
-// standing opens the file that stands at the name; nil when there is none.
-func (f *filer) standing() (*os.File, error) {
+// standing opens the file that stands at the name, or the same file compressed; nil
+// when there is none.
+func (f *filer) standing() (io.ReadCloser, error) {
 	if f.root == nil {
 		return nil, nil
 	}
 	info, err := f.root.Lstat(f.name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return f.compressed()
 	}
 	if err != nil {
 		return nil, err
@@ -210,6 +214,46 @@ func (f *filer) standing() (*os.File, error) {
 	return f.root.Open(f.name)
 }
 
+const zstdSuffix = ".zst"
+
+// compressed opens the file that an agent has compressed since: it stands for the plain
+// one, so that none is written beside it.
+func (f *filer) compressed() (io.ReadCloser, error) {
+	if !f.zstd {
+		return nil, nil
+	}
+	if info, err := f.root.Lstat(f.name + zstdSuffix); err != nil || !info.Mode().IsRegular() {
+		return nil, nil
+	}
+	r, err := transcript.Open(f.shown()+zstdSuffix, transcript.Options{Zstd: true})
+	if err != nil {
+		return nil, err
+	}
+	return &lineReader{Reader: r}, nil
+}
+
+// lineReader gives the bytes of a transcript that is read line by line.
+type lineReader struct {
+	*transcript.Reader
+	tape value.Tape
+	rest []byte
+}
+
+// Read gives bytes of one line at most.
+func (r *lineReader) Read(p []byte) (int, error) {
+	for len(r.rest) == 0 {
+		r.tape.Reset()
+		e, err := r.Next(&r.tape)
+		if err != nil {
+			return 0, err
+		}
+		r.rest = e.Raw
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
 // compare reads the file that stands at the name, if any, beside the one written.
 func (f *filer) compare(size int64) (same, exists bool, err error) {
 	old, err := f.standing()
@@ -217,8 +261,10 @@ func (f *filer) compare(size int64) (same, exists bool, err error) {
 		return false, false, err
 	}
 	defer old.Close()
-	if info, err := old.Stat(); err != nil || info.Size() != size {
-		return false, true, err
+	if plain, ok := old.(*os.File); ok {
+		if info, err := plain.Stat(); err != nil || info.Size() != size {
+			return false, true, err
+		}
 	}
 	same, err = equalContent(io.NewSectionReader(f.file, 0, size), old)
 	return same, true, err
@@ -257,7 +303,7 @@ func (f *filer) abandon() {
 
 // trial compares what would be written with the file that stands there.
 type trial struct {
-	old     *os.File
+	old     io.ReadCloser
 	err     error
 	size    int64
 	differs bool
@@ -294,10 +340,14 @@ func (t *trial) status(force bool) (string, error) {
 	case t.old == nil:
 		return FileWouldBe, nil
 	}
-	if info, err := t.old.Stat(); err != nil {
-		return "", err
-	} else if !t.differs && info.Size() == t.size {
-		return FileSame, nil
+	if !t.differs {
+		n, err := io.ReadFull(t.old, make([]byte, 1))
+		if n == 0 && isEnd(err) {
+			return FileSame, nil
+		}
+		if err != nil {
+			return "", err
+		}
 	}
 	if force {
 		return FileWouldHide, nil

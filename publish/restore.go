@@ -133,7 +133,8 @@ func (r *restorer) session(row *document.Row) error {
 	if err != nil {
 		return err
 	}
-	f := &filer{restorer: r, root: root, folder: folder, row: row, when: modified(m)}
+	f := &filer{restorer: r, root: root, folder: folder, row: row, when: modified(m),
+		zstd: m.Summary.Path("raw", "container").Str() == "zstd"}
 	if root != nil {
 		defer root.Close()
 		defer f.abandon()

@@ -13,6 +13,7 @@ import (
 
 	"agentsync/collect"
 	"agentsync/collect/claude"
+	"agentsync/collect/codex"
 	"agentsync/fixtures/fakedriver"
 	"agentsync/ledger"
 	"agentsync/ledger/durable"
@@ -383,6 +384,36 @@ func TestAnOlderGenerationHoldsWhatANewerOneReplaced(t *testing.T) {
 	}
 	if _, err := b.target.ViewAt(t.Context(), 1); !errors.Is(err, ErrNoGeneration) {
 		t.Errorf("a pruned generation: %v", err)
+	}
+}
+
+func TestAFileThatItsAgentHasCompressedIsThere(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "fixtures", "sessions", "codex", "legacy-home"))); err != nil {
+		t.Fatal(err)
+	}
+	d, err := codex.New(collect.SourceConfig{ID: "codex", Driver: codex.Kind, CodexHome: dir}, collect.Env{Now: noon})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBed(t, d)
+	if r := b.publish(); r.Published < 2 || r.Failed > 0 {
+		t.Fatalf("%+v", r)
+	}
+	before := tree(t, dir)
+	for _, dry := range []bool{true, false} {
+		for name, f := range b.restoreAll(dir, func(o *RestoreOptions) { o.DryRun = dry }) {
+			if f.Status != FileSame {
+				t.Errorf("dry %v: %s is %s, %v", dry, name, f.Status, f.Err)
+			}
+		}
+		sameTree(t, tree(t, dir), before)
+	}
+	plain := t.TempDir()
+	for name, f := range b.restoreAll(plain, nil) {
+		if f.Status != FileWritten || strings.HasSuffix(name, zstdSuffix) {
+			t.Errorf("elsewhere: %s is %s", name, f.Status)
+		}
 	}
 }
 
