@@ -11,13 +11,16 @@ import (
 	"time"
 
 	"agentsync/collect"
+	"agentsync/collect/value"
 	"agentsync/publish/document"
 )
 
 // RestoreOptions say what to restore and where to.
 type RestoreOptions struct {
-	Rows   []*document.Row
-	Folder func(sourceID string) (string, error) // where a source's files go
+	Rows []*document.Row
+	// Folder is where a source's files go. Of a source that reads several folders, root is
+	// the one that the session was in, else "".
+	Folder func(sourceID, root string) (string, error)
 	// Directory is the working directory that a row's family belongs to, "" for none;
 	// nil takes each row's own. Maps apply to it, so that children stay with their parents.
 	Directory func(row *document.Row) string
@@ -120,7 +123,7 @@ func (r *restorer) session(row *document.Row) error {
 		return err
 	}
 	r.s.Row, r.s.Manifest, r.s.table, r.s.lib = row, m, table, r.lib
-	folder, err := r.Folder(row.SourceID)
+	folder, err := r.Folder(row.SourceID, firstText(m.Summary.Path("raw", "root"), m.Summary.Path("raw", "home")))
 	if err != nil {
 		return err
 	}
@@ -143,6 +146,15 @@ func (r *restorer) session(row *document.Row) error {
 		return err
 	}
 	return f.close()
+}
+
+func firstText(values ...value.Value) string {
+	for _, v := range values {
+		if v.Str() != "" {
+			return v.Str()
+		}
+	}
+	return ""
 }
 
 func (r *restorer) directory(row *document.Row) string {

@@ -73,7 +73,7 @@ func oddFiles() map[string]string {
 // restoreAll restores everything of the newest generation into a folder.
 func (b *bed) restoreAll(into string, change func(*RestoreOptions)) map[string]RestoredFile {
 	b.Helper()
-	o := RestoreOptions{Folder: func(string) (string, error) { return into, nil }, Workers: 2}
+	o := RestoreOptions{Folder: func(string, string) (string, error) { return into, nil }, Workers: 2}
 	if err := b.view().Rows(func(row *document.Row) error { o.Rows = append(o.Rows, row); return nil }); err != nil {
 		b.Fatal(err)
 	}
@@ -453,7 +453,7 @@ func BenchmarkRestore(b *testing.B) {
 	b.SetBytes(size)
 	b.ReportAllocs()
 	for b.Loop() {
-		files, err := target.Restore(b.Context(), RestoreOptions{Rows: rows, Folder: func(string) (string, error) { return dir, nil }, Force: true})
+		files, err := target.Restore(b.Context(), RestoreOptions{Rows: rows, Folder: func(string, string) (string, error) { return dir, nil }, Force: true})
 		if err != nil || len(files) != 1 || files[0].Status == FileFailed {
 			b.Fatal(files, err)
 		}

@@ -278,6 +278,63 @@ func TestTheFamilyOfASession(t *testing.T) {
 	}
 }
 
+func TestASessionGoesBackToTheFolderItWasIn(t *testing.T) {
+	s := newShelf(t)
+	id := "77777777-0000-4000-8000-000000000007.jsonl"
+	line := `{"type":"user","uuid":"u7","sessionId":"77777777-0000-4000-8000-000000000007","cwd":"/home/dev/app","message":{"role":"user","content":"` + "%" + `"}}` + "\n"
+	want := map[string]string{}
+	for _, root := range []string{"one", "two"} {
+		name := root + "/projects/-home-dev-app/" + id
+		want[name] = strings.Replace(line, "%", "in "+root, 1)
+		s.write(name, want[name])
+	}
+	s.write("config.yaml", "sources: [{id: both, driver: claude-agent-sdk, roots: [one, two]}]\n")
+	if code, _, stderr := s.run("publish"); code != exitDone {
+		t.Fatal(code, stderr)
+	}
+	if code, _, stderr := s.run("restore", "--all", "--source", "both", "--to", filepath.Join(s.dir, "to")); code != exitDone {
+		t.Error(code, stderr)
+	}
+	if found, _ := filepath.Glob(filepath.Join(s.dir, "to", "both", "*", "projects", "*", id)); len(found) != 2 {
+		t.Errorf("elsewhere: %v", found)
+	}
+	for name := range want {
+		if err := os.Remove(filepath.Join(s.dir, filepath.FromSlash(name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, _, stderr := s.run("restore", "--all", "--source", "both"); code != exitDone {
+		t.Error(code, stderr)
+	}
+	for name, content := range want {
+		if got, err := os.ReadFile(filepath.Join(s.dir, filepath.FromSlash(name))); err != nil || string(got) != content {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
+func TestTheRecentIndexIsEnoughForRecentDays(t *testing.T) {
+	root := &document.Root{GeneratedAt: "2026-03-08T12:00:00.000Z"}
+	for _, row := range []struct {
+		name string
+		w    choice
+		want bool
+	}{
+		{"no time", choice{}, false},
+		{"exactly seven days before", choice{since: "2026-03-01T12:00:00.000Z"}, true},
+		{"a moment earlier", choice{since: "2026-03-01T11:59:59.999Z"}, false},
+		{"later", choice{since: "2026-03-08T00:00:00.000Z", query: "x", cwd: "/a"}, true},
+		{"deleted ones too", choice{since: "2026-03-08T00:00:00.000Z", all: true}, false},
+		{"deleted ones only", choice{since: "2026-03-08T00:00:00.000Z", status: document.StatusDeleted}, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if got := row.w.recentEnough(root); got != row.want {
+				t.Errorf("%v, want %v", got, row.want)
+			}
+		})
+	}
+}
+
 func TestAge(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for stored, want := range map[string]string{"2026-03-01T11:59:30.000Z": "now", "2026-03-01T11:00:00.000Z": "1h", "2026-03-01T13:00:00.000Z": "now",

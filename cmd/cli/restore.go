@@ -212,18 +212,23 @@ func (v *invocation) chosenRows(view *publish.View, kin *kinship, c *urfave.Cont
 	return rows, nil
 }
 
-// belowDir places each source in a folder of its own below dir, named as in session keys.
-func belowDir(dir string) func(string) (string, error) {
-	return func(sourceID string) (string, error) {
+// belowDir places each source in a folder of its own below dir, named as in session
+// keys; the folders of a source that reads several stay apart.
+func belowDir(dir string) func(sourceID, root string) (string, error) {
+	return func(sourceID, root string) (string, error) {
 		key, err := collect.SessionKey(sourceID, "x")
 		name, _, _ := strings.Cut(key, "/")
+		if root != "" {
+			name = filepath.Join(name, collect.ProjectKey(root))
+		}
 		return filepath.Join(dir, name), err
 	}
 }
 
 // ownFolders places each source in its agent's folder on this machine: that of the
-// source of the same id, or of the only source that has the same driver.
-func (v *invocation) ownFolders(s *settings, view *publish.View) func(string) (string, error) {
+// source of the same id, or of the only source that has the same driver. A session goes
+// to the folder it was in, when the source still reads it, else to the first one.
+func (v *invocation) ownFolders(s *settings, view *publish.View) func(sourceID, root string) (string, error) {
 	local := s.sources
 	if s.detected {
 		local = nil
@@ -231,30 +236,40 @@ func (v *invocation) ownFolders(s *settings, view *publish.View) func(string) (s
 			local = append(local, one.Config)
 		}
 	}
-	folders := map[string]string{}
+	places := map[string]collect.SourceConfig{}
 	for _, published := range view.Root().Sources {
-		var alike []collect.SourceConfig
-		for _, source := range local {
-			id, err := collect.SourceID(source.ID)
-			if err == nil && id == published.ID {
-				alike = []collect.SourceConfig{source}
-				break
-			}
-			if source.Driver == published.Driver {
-				alike = append(alike, source)
-			}
-		}
-		if len(alike) == 1 {
-			folders[published.ID] = drivers.Folder(alike[0], s.env)
+		if source, ok := counterpart(published, local); ok {
+			places[published.ID] = source
 		}
 	}
-	return func(sourceID string) (string, error) {
-		if folders[sourceID] != "" {
-			return folders[sourceID], nil
+	return func(sourceID, root string) (string, error) {
+		source, ok := places[sourceID]
+		if slices.Contains(source.Roots, root) {
+			return root, nil
+		}
+		if folder := drivers.Folder(source, s.env); ok && folder != "" {
+			return folder, nil
 		}
 		return "", &failure{exit: exitPartial, code: "no-folder", source: sourceID,
 			message: "source " + sourceID + " has no folder on this machine", hint: "say where to: agentsync restore --to DIR"}
 	}
+}
+
+// counterpart is the source of this machine that a published one is restored to.
+func counterpart(published document.Source, local []collect.SourceConfig) (collect.SourceConfig, bool) {
+	var alike []collect.SourceConfig
+	for _, source := range local {
+		if id, err := collect.SourceID(source.ID); err == nil && id == published.ID && source.Driver == published.Driver {
+			return source, true
+		}
+		if source.Driver == published.Driver {
+			alike = append(alike, source)
+		}
+	}
+	if len(alike) != 1 {
+		return collect.SourceConfig{}, false
+	}
+	return alike[0], true
 }
 
 // mostWarned is how many directories a warning names.
