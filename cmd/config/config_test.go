@@ -128,10 +128,10 @@ redact: off
 }
 
 func TestAnEmptyFileIsAConfigurationWithoutSources(t *testing.T) {
-	for _, text := range []string{"", "# only a comment\n", "---\n", "{}", "sources:\nstore:\nredact: ~\ncheckouts: null\n", "\xef\xbb\xbfredact: on\n"} {
+	for _, text := range []string{"", "# only a comment\n", "---\n", "{}", "sources:\nstore:\nredact: ~\ncheckouts: null\n", "\xef\xbb\xbfredact: off\n"} {
 		name := write(t, text)
 		got, err := Load(name, at("/home/dev"))
-		if err != nil || got.File != name || got.Sources != nil || !got.Redact || got.Store.Path != "/home/dev/.local/state/agentsync/store" {
+		if err != nil || got.File != name || got.Sources != nil || got.Redact || got.Store.Path != "/home/dev/.local/state/agentsync/store" {
 			t.Errorf("%q: %+v, %v", text, got, err)
 		}
 	}
@@ -143,7 +143,7 @@ func TestWhereTheFileIsLookedFor(t *testing.T) {
 	named := write(t, "store: /named\n")
 	t.Run("without a file there are no sources and no error", func(t *testing.T) {
 		got, err := Load("", at(home))
-		if err != nil || got.File != "" || got.Sources != nil || !got.Redact {
+		if err != nil || got.File != "" || got.Sources != nil || got.Redact {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})

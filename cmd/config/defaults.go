@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	redactDefault   = true
+	redactDefault   = false // nothing masks yet, and nothing may claim to
 	enabledDefault  = true
 	folderName      = "agentsync"
 	fileName        = "config.yaml"

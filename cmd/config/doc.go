@@ -19,7 +19,7 @@
 //	    cwd: ~/src/app
 //	    env: {NAME: value}
 //	checkouts: [~/src]                 # folders below which Git checkouts are found
-//	redact: on                         # the default; or off
+//	redact: off                        # the default; on is refused, nothing masks yet
 //
 // Further keys of a source are configDir, codexBin, codexHome, codexTransport (stdio,
 // managed or proxy), codexSocket and allowDangerFullAccess. Every key is optional

@@ -58,6 +58,9 @@ func (r *reader) file(text []byte) File {
 		Store:  r.text("store", values["store"]),
 		Redact: r.choice("redact", values["redact"], switches),
 	}
+	if file.Redact == "on" {
+		r.problem("redact", "this version masks nothing, so it cannot promise to", "write redact: off, or leave the key out")
+	}
 	file.Checkouts = r.texts("checkouts", values["checkouts"], "checkouts: [~/src]")
 	for i, node := range r.list("sources", values["sources"], "a list of sources, each with id and driver") {
 		file.Sources = append(file.Sources, r.source("sources["+strconv.Itoa(i)+"]", node))

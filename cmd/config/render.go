@@ -37,7 +37,7 @@ const renderCheckouts = `
 `
 
 const renderRedact = `
-# Secrets are masked before anything is stored: on or off.
+# Whether secrets are masked before anything is stored. This version masks nothing.
 `
 
 // Render writes a configuration file with comments, always the same for the same
@@ -71,7 +71,7 @@ func Render(file File) []byte {
 	if file.Redact != "" {
 		b.WriteString("redact: " + scalar(file.Redact) + "\n")
 	} else {
-		b.WriteString("# redact: on\n")
+		b.WriteString("# redact: off\n")
 	}
 	return []byte(b.String())
 }

@@ -248,8 +248,8 @@ func TestACwdNarrowsTheInventory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c.put(ProjectKey(repository)+"/"+u(1)+".jsonl", talk("hi"))
-	c.put(ProjectKey(linked)+"/"+u(2)+".jsonl", talk("hi"))
+	c.put(collect.ProjectKey(repository)+"/"+u(1)+".jsonl", talk("hi"))
+	c.put(collect.ProjectKey(linked)+"/"+u(2)+".jsonl", talk("hi"))
 	c.put("-somewhere-else/"+u(3)+".jsonl", talk("hi"))
 	for _, cwd := range []string{repository, linked} {
 		d := newDriver(t, collect.SourceConfig{ConfigDir: c.dir, Cwd: cwd})

@@ -269,7 +269,7 @@ func TestProjectKeys(t *testing.T) {
 		deep:                     "-home-dev-" + strings.Repeat("a", 190) + "-" + keyHash(deep),
 		strings.Repeat("a", 200): strings.Repeat("a", 200),
 	} {
-		if got := ProjectKey(cwd); got != want {
+		if got := collect.ProjectKey(cwd); got != want {
 			t.Errorf("%q has key %q, want %q", cwd, got, want)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"agentsync/collect/lines"
+
+	"agentsync/collect"
 )
 
 // ListOptions are those of the client's listing.
@@ -115,7 +117,7 @@ func (d *Driver) places(all *catalog, o ListOptions) []place {
 // placesOf finds a directory's folder and, where its name is cut, those that other
 // versions of the client named with another hash.
 func (d *Driver) placesOf(all *catalog, dir string) []place {
-	key := ProjectKey(dir)
+	key := collect.ProjectKey(dir)
 	places := []place{{key, dir}}
 	if len(key) <= maxKey {
 		return places
@@ -159,7 +161,7 @@ func (d *Driver) weigh(s session, dir string) (listed, bool) {
 // elsewhere reports a session of another directory whose folder has the same name.
 func (d *Driver) elsewhere(l listed, dir string) bool {
 	cwd := *l.info.Cwd
-	if cwd == dir || ProjectKey(cwd) != ProjectKey(dir) {
+	if cwd == dir || collect.ProjectKey(cwd) != collect.ProjectKey(dir) {
 		return false
 	}
 	there, err := d.resolve(cwd)

@@ -3,51 +3,13 @@ package claude
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"agentsync/collect"
 )
 
 // maxKey is the length at which a project folder's name is cut, in UTF-16 units.
 const maxKey = 200
-
-// ProjectKey is the name of the project folder for a working directory (spec, agents 2).
-// Different directories can share one.
-func ProjectKey(cwd string) string {
-	var b strings.Builder
-	hash := int32(0)
-	for _, unit := range utf16Units(cwd) {
-		hash = hash*31 + int32(unit)
-		if unit < utf8.RuneSelf && isAlphanumeric(byte(unit)) {
-			b.WriteByte(byte(unit))
-		} else {
-			b.WriteByte('-')
-		}
-	}
-	if b.Len() <= maxKey {
-		return b.String()
-	}
-	return b.String()[:maxKey] + "-" + strconv.FormatInt(absolute(int64(hash)), 36)
-}
-
-func absolute(n int64) int64 { return max(n, -n) }
-
-func isAlphanumeric(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-}
-
-func utf16Units(s string) []uint16 {
-	units := make([]uint16, 0, len(s))
-	for _, r := range s {
-		if r >= 0x10000 {
-			r -= 0x10000
-			units = append(units, uint16(0xD800+r>>10), uint16(0xDC00+r&0x3FF))
-			continue
-		}
-		units = append(units, uint16(r))
-	}
-	return units
-}
 
 // wanted tells which project folders the source lists: all, or those of the configured
 // directory and of its repository's worktrees.
@@ -59,9 +21,9 @@ func (d *Driver) wanted() func(key string) bool {
 	if real, err := d.resolve(dir); err == nil {
 		dir = real
 	}
-	keys := map[string]bool{ProjectKey(dir): true}
+	keys := map[string]bool{collect.ProjectKey(dir): true}
 	for _, tree := range worktrees(dir) {
-		keys[ProjectKey(tree)] = true
+		keys[collect.ProjectKey(tree)] = true
 	}
 	return func(key string) bool { return keys[key] }
 }
