@@ -370,6 +370,9 @@ func (v *invocation) reportUnrestored(f publish.RestoredFile) exitCode {
 		known.exit = exitPartial
 	}
 	known.session = f.Key
+	if known.hint == "" {
+		known.hint = "restore it elsewhere: agentsync restore --to DIR " + f.Key
+	}
 	known.message = f.Key + ": " + f.Err.Error()
 	v.out.report(known)
 	return known.exit
