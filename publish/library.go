@@ -7,7 +7,6 @@ import (
 	"io"
 
 	"agentsync/chunk"
-	"agentsync/collect/value"
 	"agentsync/publish/document"
 	"agentsync/publish/store"
 )
@@ -123,7 +122,7 @@ func (l *library) manifest(row *document.Row) (*document.Manifest, document.Tabl
 		return nil, table, err
 	}
 	if m.Key != row.Key || m.ManifestHash != row.ManifestHash || len(table.Chunks) != m.ChunkCount() ||
-		len(table.ChunkPages) != len(m.ChunkPages) || len(table.MessagePages) != len(m.MessagePages) {
+		len(table.ChunkPages) != len(m.ChunkPages) {
 		return nil, table, &DamagedError{store.PackName(table.Manifest.Pack.Name),
 			fmt.Errorf("the index row of %s names another manifest", row.Key)}
 	}
@@ -139,15 +138,4 @@ func (l *library) manifest(row *document.Row) (*document.Manifest, document.Tabl
 	}
 	m.Chunks = append(all, m.Chunks...)
 	return m, table, nil
-}
-
-// messages returns the i-th page of a session's normalized messages; after the
-// settled pages comes the rest that stands in the manifest.
-func (l *library) messages(m *document.Manifest, table document.Table, i int) ([]value.Value, error) {
-	if i == len(m.MessagePages) {
-		return m.Messages, nil
-	}
-	return parsed(l, table.MessagePages[i], func(text []byte) ([]value.Value, error) {
-		return document.ParseMessagePage(text, m.Key, i*document.PageRows)
-	})
 }

@@ -20,7 +20,7 @@ func (w *writer) finish(got hashgraph.Prepared, git document.Git, observedAt str
 		OwnerDID: w.causes.OwnerDID, Key: w.key, SourceID: w.sourceID, Driver: w.driver,
 		NativeSessionID: w.nativeID, Summary: summaryValue(s, git), ObservedAt: observedAt,
 		Complete: got.Trailer.Complete, Damaged: w.damagedBefore + got.Damaged, Size: got.Trailer.Resume.At.Offset,
-		Chunks: w.chunks, MessagePages: w.pages,
+		Chunks: w.chunks, Messages: got.Messages,
 	}
 	if got.Trailer.Revision != "" {
 		m.Revision = &got.Trailer.Revision
@@ -57,7 +57,7 @@ func (w *writer) writeManifest(m *document.Manifest) error {
 		m.Chunks = m.Chunks[document.PageRows:]
 	}
 	id := hashgraph.CellID(w.causes.Session(w.sourceID, w.nativeID, w.driver, m.ManifestHash))
-	link, err := w.write(id, m.Text(w.page()))
+	link, err := w.write(id, m.Text())
 	if err != nil {
 		return fmt.Errorf("manifest: %w", err)
 	}

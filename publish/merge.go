@@ -124,7 +124,7 @@ func (m *mover) move(row *document.Row) error {
 		return err
 	}
 	row.Table, row.TableAt = table.Clone(), document.Link{}
-	for _, links := range [][]document.Link{row.Table.Chunks, row.Table.ChunkPages, row.Table.MessagePages} {
+	for _, links := range [][]document.Link{row.Table.Chunks, row.Table.ChunkPages} {
 		for i := range links {
 			if links[i], err = m.copy(links[i]); err != nil {
 				return err

@@ -142,7 +142,7 @@ func markRow(lib *library, row *document.Row, visit func(document.Link) bool) er
 		return err
 	}
 	visit(table.Manifest)
-	for _, links := range [][]document.Link{table.Chunks, table.ChunkPages, table.MessagePages} {
+	for _, links := range [][]document.Link{table.Chunks, table.ChunkPages} {
 		for _, l := range links {
 			visit(l)
 		}

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,39 +15,40 @@ import (
 	"agentsync/publish/document"
 )
 
-// An append to a long session hashes its new messages only: the digests of the
-// settled ones are remembered in the state folder. The hashes that come out are
-// those of the whole list, and without the file the messages are read again.
+// An append to a session hashes its new messages only: the digests of those in the
+// parts before are remembered in the state folder. The hashes that come out are those
+// of the whole list, and without the file the parts are read again.
 const (
-	recallFrom  = 4096 // messages; a shorter list is read again in a few milliseconds
-	recallStep  = 2048 // messages that may be missing from the file before it is written anew
+	recallStep  = 2 // parts that may be missing from the file before it is written anew
 	recallMagic = "agentsync recall 1\n"
 )
 
-// recall is what is remembered of the first messages of a session: whole pages.
+// recall is what is remembered of the messages in a session's first parts.
 type recall struct {
-	pages   uint64 // fingerprint of the fingerprints of those pages
+	parts   int
+	print   uint64 // fingerprint of those parts
 	ids     []uint64
 	digests hashgraph.Messages
 }
 
 func recallName(key string) string { return fmt.Sprintf("messages-%016x", xxhash.Sum64String(key)) }
 
-// pagesPrint fingerprints the first pages of a list.
-func pagesPrint(checks []uint64) uint64 {
+// partsPrint fingerprints parts, the messages in them included.
+func partsPrint(parts []document.Descriptor) uint64 {
 	var d xxhash.Digest
 	d.Reset()
-	for _, c := range checks {
-		_, _ = d.Write(binary.LittleEndian.AppendUint64(nil, c))
+	for i := range parts {
+		_, _ = d.Write(binary.LittleEndian.AppendUint64(nil, parts[i].Check))
 	}
 	return d.Sum64()
 }
 
 func (r *recall) encode() []byte {
-	out := make([]byte, 0, len(recallMagic)+16+len(r.ids)*104+64)
+	out := make([]byte, 0, len(recallMagic)+24+len(r.ids)*104+64)
 	out = append(out, recallMagic...)
-	out = binary.LittleEndian.AppendUint64(out, r.pages)
-	out = binary.LittleEndian.AppendUint64(out, uint64(len(r.ids)))
+	for _, n := range []uint64{uint64(r.parts), r.print, uint64(len(r.ids))} {
+		out = binary.LittleEndian.AppendUint64(out, n)
+	}
 	for _, id := range r.ids {
 		out = binary.LittleEndian.AppendUint64(out, id)
 	}
@@ -56,32 +58,32 @@ func (r *recall) encode() []byte {
 var errRecall = errors.New("not a recall file")
 
 func decodeRecall(file []byte) (*recall, error) {
-	head := len(recallMagic) + 16
-	if len(file) < head || string(file[:len(recallMagic)]) != recallMagic {
+	rest, ok := bytes.CutPrefix(file, []byte(recallMagic))
+	if !ok || len(rest) < 24 {
 		return nil, errRecall
 	}
-	r := &recall{pages: binary.LittleEndian.Uint64(file[len(recallMagic):])}
-	n := binary.LittleEndian.Uint64(file[len(recallMagic)+8:])
-	if n > uint64(len(file)-head)/8 {
+	r := &recall{parts: int(binary.LittleEndian.Uint64(rest)), print: binary.LittleEndian.Uint64(rest[8:])}
+	n := binary.LittleEndian.Uint64(rest[16:])
+	if rest = rest[24:]; n > uint64(len(rest))/8 {
 		return nil, errRecall
 	}
 	r.ids = make([]uint64, n)
 	for i := range r.ids {
-		r.ids[i] = binary.LittleEndian.Uint64(file[head+8*i:])
+		r.ids[i] = binary.LittleEndian.Uint64(rest[8*i:])
 	}
-	if err := r.digests.Import(file[head+8*int(n):]); err != nil {
+	if err := r.digests.Import(rest[8*n:]); err != nil {
 		return nil, err
 	}
-	if r.digests.Len() != len(r.ids) || len(r.ids)%document.PageRows != 0 {
+	if r.digests.Len() != len(r.ids) {
 		return nil, errRecall
 	}
 	return r, nil
 }
 
-// remembered loads what is known of a session's first messages, or nil. It counts
-// only for the pages that the prior copy still has.
+// remembered loads what is known of the messages in a session's first parts, or nil.
+// It counts only for parts that the prior copy still has.
 func (w *writer) remembered() *recall {
-	if w.state == "" || len(w.prior.manifest.MessagePages)*document.PageRows < recallFrom {
+	if w.state == "" {
 		return nil
 	}
 	file, err := durable.ReadFile(w.disk, filepath.Join(w.state, recallName(w.key)), 1<<32)
@@ -92,38 +94,31 @@ func (w *writer) remembered() *recall {
 	if err != nil {
 		return nil
 	}
-	n := len(r.ids) / document.PageRows
-	if n > len(w.prior.manifest.MessagePages) || pagesPrint(w.prior.manifest.MessagePages[:n]) != r.pages {
+	chunks := w.prior.manifest.Chunks
+	if r.parts < 0 || r.parts >= len(chunks) || partsPrint(chunks[:r.parts]) != r.print || chunks[r.parts].Messages != len(r.ids) {
 		return nil
 	}
 	return r
 }
 
-// useRecall takes over the first whole pages below n messages from r, and returns
-// how many messages they are.
+// useRecall takes over the messages of at most n parts from r, and returns of how many.
 func (w *writer) useRecall(r *recall, n int) int {
-	if r == nil {
+	if r == nil || r.parts > n {
 		return 0
 	}
-	pages := min(len(r.ids), n) / document.PageRows
-	took := pages * document.PageRows
-	w.recalled = len(r.ids)
-	w.digests = r.digests
-	w.digests.Truncate(took)
-	w.seen.old = r.ids[:took]
-	w.pages = slices.Clone(w.prior.manifest.MessagePages[:pages])
-	w.table.MessagePages = slices.Clone(w.prior.table.MessagePages[:pages])
-	return took
+	w.recalled, w.digests, w.seen.old = r.parts, r.digests, r.ids
+	return r.parts
 }
 
-// keepRecall remembers the settled messages when the file lacks many of them. What
-// goes wrong costs the next append a reading.
+// keepRecall remembers the messages of all parts but the last when the file lacks
+// some. What goes wrong costs the next append a reading.
 func (w *writer) keepRecall() {
-	settled := len(w.pages) * document.PageRows
-	if w.state == "" || settled < recallFrom || settled-w.recalled < recallStep && settled >= w.recalled {
+	n := len(w.chunks) - 1
+	if w.state == "" || n < 1 || n-w.recalled < recallStep && w.recalled > 0 {
 		return
 	}
-	r := recall{pages: pagesPrint(w.pages), ids: w.seen.first(settled), digests: w.digests.Head(settled)}
+	count := w.chunks[n].Messages
+	r := recall{parts: n, print: partsPrint(w.chunks[:n]), ids: w.seen.first(count), digests: w.digests.Head(count)}
 	_ = durable.Replace(w.disk, filepath.Join(w.state, recallName(w.key)), r.encode(), 0o600, false)
 }
 

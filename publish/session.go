@@ -26,7 +26,7 @@ type bench struct {
 	frame   []byte
 	events  []document.ChunkEvent
 	tape    value.Tape // of one message
-	rows    []byte     // texts of the open page's messages, one after the other
+	rows    []byte     // texts of the open part's messages, one after the other
 	ends    []int      // where each ends
 }
 
@@ -61,8 +61,7 @@ type writer struct {
 	damagedBefore int // damaged events in the parts taken over
 	digests       hashgraph.Messages
 	seen          idSet
-	recalled      int // messages that the recall file held
-	pages         []uint64
+	recalled      int // parts whose messages the recall file held
 }
 
 func newWriter(b *bench, id identity, p *packer, before *prior) *writer {
@@ -85,7 +84,9 @@ func (w *writer) Part(p *hashgraph.Part) error {
 	}
 	w.text = document.AppendChunk(w.text[:0], &document.Chunk{
 		OwnerDID: w.causes.OwnerDID, Key: w.key, Part: p.Index, ContentHash: p.ContentHash, Events: w.events,
+		Messages: w.messages(),
 	})
+	w.rows, w.ends = w.rows[:0], w.ends[:0]
 	d := document.Descriptor{
 		Part: p.Index, ByteLength: p.ByteLength, EventCount: len(p.Events), ContentHash: p.ContentHash,
 		Start: p.Start, Messages: p.Messages, Damaged: w.damagedBefore + p.Damaged, Check: xxhash.Sum64(w.text),
@@ -117,37 +118,24 @@ func (w *writer) Message(m *collect.Message) error {
 	}
 	from := len(w.rows)
 	w.rows = appendMessage(w.rows, id, m)
-	return w.take(id, w.rows[from:])
-}
-
-// take adds a message whose text ends the open page's, and writes the page when it
-// is full.
-func (w *writer) take(id string, text []byte) error {
-	w.tape.Reset()
-	captured, err := w.tape.Capture(text)
-	if err != nil {
-		return fmt.Errorf("message %d: %w", w.digests.Len(), err)
-	}
-	w.seen.add(xxhash.Sum64String(id))
-	w.digests.Add(w.prepare.Hasher(), id, captured.Value)
 	w.ends = append(w.ends, len(w.rows))
-	if len(w.ends) < document.PageRows {
-		return nil
-	}
-	first := len(w.pages) * document.PageRows
-	w.text = document.AppendMessagePage(w.text[:0], w.key, first, w.page())
-	link, err := w.settle(w.text, len(w.pages), w.priorPages())
+	w.tape.Reset()
+	captured, err := w.tape.Capture(w.rows[from:])
 	if err != nil {
-		return fmt.Errorf("messages from %d: %w", first, err)
+		return fmt.Errorf("message of event %d: %w", m.RawIndex, err)
 	}
-	w.pages = append(w.pages, xxhash.Sum64(w.text))
-	w.table.MessagePages = append(w.table.MessagePages, link)
-	w.rows, w.ends = w.rows[:0], w.ends[:0]
+	w.take(id, captured.Value)
 	return nil
 }
 
-// page returns the texts of the open page's messages.
-func (w *writer) page() [][]byte {
+// take adds a message to the session's hashes.
+func (w *writer) take(id string, v value.Value) {
+	w.seen.add(xxhash.Sum64String(id))
+	w.digests.Add(w.prepare.Hasher(), id, v)
+}
+
+// messages returns the texts of the open part's messages.
+func (w *writer) messages() [][]byte {
 	texts := make([][]byte, len(w.ends))
 	from := 0
 	for i, end := range w.ends {
@@ -156,17 +144,10 @@ func (w *writer) page() [][]byte {
 	return texts
 }
 
-// settled are the pages of one of the prior copy's long lists.
+// settled are the pages of the prior copy's chunk descriptors.
 type settled struct {
 	checks []uint64
 	links  []document.Link
-}
-
-func (w *writer) priorPages() settled {
-	if w.prior == nil {
-		return settled{}
-	}
-	return settled{w.prior.manifest.MessagePages, w.prior.table.MessagePages}
 }
 
 // settle writes the n-th page of a list, unless the prior copy has it.
@@ -213,31 +194,21 @@ func (w *writer) goOn(at collect.Position) (parts, messages int, err error) {
 	messages, w.damagedBefore = m.Chunks[parts].Messages, m.Chunks[parts].Damaged
 	w.chunks = append(w.chunks, m.Chunks[:parts]...)
 	w.table.Chunks = append(w.table.Chunks, w.prior.table.Chunks[:parts]...)
-	return parts, messages, w.takeOver(messages)
+	return parts, messages, w.takeOver(parts)
 }
 
-// takeOver re-adds the first n messages of the prior copy. The pages they fill come
-// out equal and keep their links; of a long session, remembered pages are not read.
+// takeOver adds the messages of the prior copy's first n parts to the hashes. What is
+// remembered of them is not read again.
 func (w *writer) takeOver(n int) error {
-	done := w.useRecall(w.remembered(), n)
-	for i := done / document.PageRows; i*document.PageRows < n; i++ {
-		rows, err := w.priorMessages(i)
+	session := Session{Row: w.prior.row, Manifest: w.prior.manifest, table: w.prior.table, lib: w.library}
+	for i := w.useRecall(w.remembered(), n); i < n; i++ {
+		c, err := session.Part(i)
 		if err != nil {
 			return err
 		}
-		for _, v := range rows[:min(len(rows), n-i*document.PageRows)] {
-			from := len(w.rows)
-			w.rows = value.AppendText(w.rows, v)
-			if err := w.take(v.Path("id").Str(), w.rows[from:]); err != nil {
-				return err
-			}
+		for _, v := range c.Normalized {
+			w.take(v.Path("id").Str(), v)
 		}
 	}
 	return nil
-}
-
-// priorMessages returns the i-th page of the prior copy's messages, the rest of the
-// manifest after the last.
-func (w *writer) priorMessages(i int) ([]value.Value, error) {
-	return w.library.messages(w.prior.manifest, w.prior.table, i)
 }

@@ -224,10 +224,8 @@ func (v *verification) note(causes hashgraph.Causes, row *document.Row, m *docum
 	for i, link := range table.Chunks {
 		v.links[v.canonical(link)] = ids[i]
 	}
-	for _, links := range [][]document.Link{table.ChunkPages, table.MessagePages} {
-		for _, link := range links {
-			v.links[v.canonical(link)] = ""
-		}
+	for _, link := range table.ChunkPages {
+		v.links[v.canonical(link)] = ""
 	}
 }
 
@@ -360,6 +358,7 @@ func deepCheck(s *Session, row *document.Row, hasher *hashgraph.Hasher, causes h
 		return &DamagedError{row.Key, fmt.Errorf(format, args...)}
 	}
 	var values []value.Value
+	var messages hashgraph.Messages
 	for n := range s.Parts() {
 		c, err := s.Part(n)
 		if err != nil {
@@ -372,15 +371,9 @@ func deepCheck(s *Session, row *document.Row, hasher *hashgraph.Hasher, causes h
 		if hasher.StableArray(values) != c.ContentHash {
 			return n, bad("part %d does not have the content hash it is named by", n)
 		}
-	}
-	var messages hashgraph.Messages
-	err = s.Messages(0, func(i int, v value.Value) error {
-		id, _ := v.Get("id")
-		messages.Add(hasher, id.Str(), v)
-		return nil
-	})
-	if err != nil {
-		return s.Parts(), err
+		for _, v := range c.Normalized {
+			messages.Add(hasher, v.Path("id").Str(), v)
+		}
 	}
 	if hashgraph.SnapshotHash(hasher, snapshotValue(m), &messages) != m.SnapshotHash || m.SnapshotHash != row.ContentHash {
 		return s.Parts(), bad("snapshot hash differs")

@@ -124,16 +124,20 @@ func openSession(lib *library, row *document.Row) (*Session, error) {
 	return &Session{Row: row, Manifest: m, table: table, lib: lib}, nil
 }
 
-// Messages calls fn for the normalized messages from index from on.
+// Messages calls fn for the normalized messages from index from on. Parts before
+// that message are not read.
 func (s *Session) Messages(from int, fn func(i int, v value.Value) error) error {
-	for page := from / document.PageRows; page <= len(s.Manifest.MessagePages); page++ {
-		rows, err := s.lib.messages(s.Manifest, s.table, page)
+	for n := range s.Parts() {
+		if n+1 < s.Parts() && s.Manifest.Chunks[n+1].Messages <= from {
+			continue
+		}
+		c, err := s.Part(n)
 		if err != nil {
 			return err
 		}
-		for k, row := range rows {
-			if i := page*document.PageRows + k; i >= from {
-				if err := fn(i, row); err != nil {
+		for k, v := range c.Normalized {
+			if i := s.Manifest.Chunks[n].Messages + k; i >= from {
+				if err := fn(i, v); err != nil {
 					return err
 				}
 			}
@@ -158,11 +162,20 @@ func (s *Session) Part(n int) (*document.Chunk, error) {
 		return nil, &DamagedError{store.PackName(s.table.Chunks[n].Pack.Name), err}
 	}
 	d := s.Manifest.Chunks[n]
-	if c.Key != s.Row.Key || c.Part != d.Part || c.ContentHash != d.ContentHash || len(c.Events) != d.EventCount {
+	if c.Key != s.Row.Key || c.Part != d.Part || c.ContentHash != d.ContentHash ||
+		len(c.Events) != d.EventCount || d.Messages+len(c.Normalized) != s.messagesAfter(n) {
 		return nil, &DamagedError{store.PackName(s.table.Chunks[n].Pack.Name),
 			fmt.Errorf("part %d of %s is another chunk", n, s.Row.Key)}
 	}
 	return c, nil
+}
+
+// messagesAfter counts the messages up to the end of part n.
+func (s *Session) messagesAfter(n int) int {
+	if n+1 < s.Parts() {
+		return s.Manifest.Chunks[n+1].Messages
+	}
+	return s.Manifest.Messages
 }
 
 // Events calls fn for every native event, in order. Event and bytes are good until

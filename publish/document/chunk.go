@@ -30,6 +30,11 @@ type Chunk struct {
 	Part        int
 	ContentHash digest.Digest
 	Events      []ChunkEvent
+	// Messages are the normalized messages of the events, as canonical texts. They lie
+	// in one frame with the events that they preview, so they take little room.
+	Messages [][]byte
+	// Normalized are the same messages, set by ParseChunk.
+	Normalized []value.Value
 }
 
 const (
@@ -52,6 +57,14 @@ func AppendChunk(dst []byte, c *Chunk) []byte {
 		kept = kept || !c.Events[i].Plain
 	}
 	dst = value.AppendString(append(dst, `],"key":`...), c.Key)
+	dst = append(dst, `,"messages":[`...)
+	for i, m := range c.Messages {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, m...)
+	}
+	dst = append(dst, ']')
 	dst = value.AppendString(append(dst, `,"ownerDid":`...), c.OwnerDID)
 	dst = strconv.AppendInt(append(dst, `,"part":`...), int64(c.Part), 10)
 	if kept {
@@ -129,6 +142,7 @@ func (c *Chunk) parseTail(members []byte) error {
 		return err
 	}
 	c.Key, c.OwnerDID, c.Part = r.str("key"), r.str("ownerDid"), int(r.count("part"))
+	c.Normalized = r.list("messages")
 	if raws, ok := r.v.Get("raw"); ok {
 		for v := range raws.Elements() {
 			if err := c.parseRaw(r.sub(v)); err != nil {

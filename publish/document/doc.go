@@ -19,14 +19,13 @@ const (
 	SchemaManifest = "commonfabric.agent-connector.session"
 	SchemaIndex    = "commonfabric.agent-connector.session-index"
 
-	SchemaMessagePage = "agentsync.session-messages"
-	SchemaChunkPage   = "agentsync.session-chunks"
-	SchemaTable       = "agentsync.session-table"
-	SchemaRowPage     = "agentsync.index-rows"
-	SchemaRecentPage  = "agentsync.index-recent"
-	SchemaNode        = "agentsync.index-node"
-	SchemaHead        = "agentsync.head"
-	SchemaFormat      = "agentsync.store"
+	SchemaChunkPage  = "agentsync.session-chunks"
+	SchemaTable      = "agentsync.session-table"
+	SchemaRowPage    = "agentsync.index-rows"
+	SchemaRecentPage = "agentsync.index-recent"
+	SchemaNode       = "agentsync.index-node"
+	SchemaHead       = "agentsync.head"
+	SchemaFormat     = "agentsync.store"
 )
 
 // InvalidError reports stored data that is not what its schema says.

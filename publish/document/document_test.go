@@ -22,7 +22,7 @@ func sampleRow(packs *Packs) *Row {
 		UpdatedAt: text1("2026-01-01T00:00:00.000Z"), Archived: &yes,
 		ManifestHash: digest.Sum([]byte("m")), ContentHash: digest.Sum([]byte("c")), Status: StatusComplete,
 		Size: 10, Events: 2, Messages: 1, Damaged: 1, Revision: 7,
-		Table: Table{Manifest: Link{pack, 100, 20}, Chunks: []Link{{pack, 10, 90}, {pack, 200, 5}}, MessagePages: []Link{{pack, 120, 30}}},
+		Table: Table{Manifest: Link{pack, 100, 20}, Chunks: []Link{{pack, 10, 90}, {pack, 200, 5}}, ChunkPages: []Link{{pack, 120, 30}}},
 	}
 }
 
@@ -76,32 +76,28 @@ func TestRowPage(t *testing.T) {
 }
 
 func sampleManifest() *Manifest {
-	summary := value.NewBuilder().Record().Key("raw").Record().Key("x").String(restOfMessages).End().End().Finish()
+	summary := value.NewBuilder().Record().Key("raw").Record().Key("x").String(`"rest":[]`).End().End().Finish()
 	return &Manifest{
 		OwnerDID: "did:key:o", Key: "codex/one", SourceID: "codex", Driver: "codex-app-server", NativeSessionID: "one",
 		Summary: summary, Revision: text1("7"), ObservedAt: "2026-01-01T00:00:00.000Z", Complete: true,
 		SnapshotHash: digest.Sum([]byte("s")), ManifestHash: digest.Sum([]byte("m")), Damaged: 3, Size: 99,
 		Chunks: []Descriptor{{Part: 0, ByteLength: 9, EventCount: 2, ContentHash: digest.Sum([]byte("c")),
 			Start: collect.Position{Offset: 5, Event: 6, Line: 7, State: "x"}, Messages: 8, Damaged: 9, Check: 1 << 63}},
-		MessagePages: []uint64{1, 1 << 63},
+		ChunkPages: []uint64{1, 1 << 63}, Messages: 2,
 	}
 }
 
 func TestManifest(t *testing.T) {
 	m := sampleManifest()
-	messages := [][]byte{[]byte(`{"id":"a"}`), []byte(`{"id":"b"}`)}
-	doc := m.Text(messages)
+	doc := m.Text()
 	got, err := ParseManifest(doc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Messages) != 2 || got.Messages[1].Path("id").Str() != "b" || got.MessageCount() != 2*PageRows+2 {
-		t.Errorf("messages: %v", got.Messages)
-	}
 	if v, err := value.Parse(doc); err != nil || !bytes.Equal(value.AppendText([]byte(value.Prefix), v), doc) {
 		t.Errorf("the text is not canonical: %v", err)
 	}
-	got.Messages, got.Summary, m.Summary = nil, value.Value{}, value.Value{}
+	got.Summary, m.Summary = value.Value{}, value.Value{}
 	if !reflect.DeepEqual(got, m) {
 		t.Errorf("got %+v\nwant %+v", got, m)
 	}
@@ -114,6 +110,7 @@ func TestChunkGivesBackEveryByte(t *testing.T) {
 	for i, raw := range raws {
 		c.Events = append(c.Events, ChunkEvent{Text: []byte(texts[i]), Raw: []byte(raw), Plain: raw == texts[i]+"\n"})
 	}
+	c.Messages = [][]byte{[]byte(`{"id":"a"}`), []byte(`{"id":"b"}`)}
 	doc := AppendChunk(nil, c)
 	if _, err := value.Parse(doc); err != nil {
 		t.Fatalf("another reader of the format refuses it: %v", err)
@@ -125,6 +122,9 @@ func TestChunkGivesBackEveryByte(t *testing.T) {
 	}
 	if got.Key != c.Key || got.Part != 3 || got.ContentHash != c.ContentHash || len(got.Events) != len(raws) {
 		t.Fatalf("got %+v", got)
+	}
+	if len(got.Normalized) != 2 || got.Normalized[1].Path("id").Str() != "b" {
+		t.Errorf("messages: %v", got.Normalized)
 	}
 	for i, e := range got.Events {
 		raw := string(e.Raw)
@@ -154,7 +154,7 @@ func FuzzDocuments(f *testing.F) {
 	row := sampleRow(&packs)
 	for _, seed := range [][]byte{
 		RowPage([]*Row{row}), RecentPage([]Recent{{"t", "k"}}), Node(root.All), root.Text(), head.Text(), row.Table.Text("k"),
-		sampleManifest().Text(nil), ChunkPage("k", 0, sampleManifest().Chunks), AppendMessagePage(nil, "k", 0, [][]byte{[]byte("{}")}),
+		sampleManifest().Text(), ChunkPage("k", 0, sampleManifest().Chunks),
 		AppendChunk(nil, &Chunk{Key: "k", Events: []ChunkEvent{{Text: []byte("{}"), Plain: true}, {Text: []byte("{}"), Raw: []byte("x")}}}),
 		(&Format{1, "s", "o", "t"}).Text(),
 	} {
@@ -179,7 +179,7 @@ func FuzzDocuments(f *testing.F) {
 			}
 		}
 		if m, err := ParseManifest(doc); err == nil {
-			if _, err := ParseManifest(m.Text(nil)); err != nil {
+			if _, err := ParseManifest(m.Text()); err != nil {
 				t.Errorf("manifest: %v", err)
 			}
 		}
@@ -193,7 +193,6 @@ func FuzzDocuments(f *testing.F) {
 		_, _ = ParseNode(doc, own, &packs)
 		_, _ = ParseTable(doc, "k", own, &packs)
 		_, _ = ParseFormat(doc)
-		_, _ = ParseMessagePage(doc, "k", 0)
 		_, _ = ParseChunkPage(doc, "k", 0)
 	})
 }

@@ -1,18 +1,13 @@
 package document
 
 import (
-	"bytes"
-	"slices"
-	"strconv"
-
 	"agentsync/collect"
 	"agentsync/collect/value"
 	"agentsync/hashgraph/digest"
 )
 
-// PageRows is how many rows of a session's long lists (messages, chunk
-// descriptors) make one settled page. What is left over stands in the manifest, so
-// an append rewrites at most that many rows.
+// PageRows is how many chunk descriptors make one settled page. What is left over
+// stands in the manifest, so an append rewrites at most that many.
 const PageRows = 128
 
 // Descriptor is one chunk as its manifest names it.
@@ -31,8 +26,8 @@ type Descriptor struct {
 }
 
 // Manifest is one state of a session. Its hash covers the logical manifest, in
-// which all messages and chunk descriptors stand in one list each; the document
-// keeps whole pages of them elsewhere.
+// which all messages and chunk descriptors stand in one list each; the messages lie
+// with their events in the chunks, and whole pages of descriptors elsewhere.
 type Manifest struct {
 	OwnerDID        string
 	Key             string
@@ -48,24 +43,16 @@ type Manifest struct {
 	Damaged         int   // events that are not one sound line
 	Size            int64 // bytes of all raws
 
-	ChunkPages   []uint64     // a fast fingerprint of each settled page's text, in order
-	Chunks       []Descriptor // the rest
-	MessagePages []uint64
-	Messages     []value.Value // the rest; set by ParseManifest
+	ChunkPages []uint64     // a fast fingerprint of each settled page's text, in order
+	Chunks     []Descriptor // the rest
+	Messages   int          // normalized messages in all chunks
 }
-
-// MessageCount counts all normalized messages.
-func (m *Manifest) MessageCount() int { return len(m.MessagePages)*PageRows + len(m.Messages) }
 
 // ChunkCount counts all chunks.
 func (m *Manifest) ChunkCount() int { return len(m.ChunkPages)*PageRows + len(m.Chunks) }
 
-// restOfMessages is where in a manifest's text the rest of the messages stands: keys
-// are in canonical order, and inside a string every quote is escaped.
-const restOfMessages = `"rest":[]}},"observedAt":`
-
-// Text renders the document with the rest of the messages, given as canonical texts.
-func (m *Manifest) Text(messages [][]byte) []byte {
+// Text renders the document.
+func (m *Manifest) Text() []byte {
 	b := value.NewBuilder().Record()
 	b.Key("chunks").Record()
 	fingerprints(b.Key("pages"), m.ChunkPages)
@@ -78,17 +65,13 @@ func (m *Manifest) Text(messages [][]byte) []byte {
 	b.Key("driver").String(m.Driver).Key("key").String(m.Key)
 	b.Key("manifestHash").String(m.ManifestHash.String())
 	b.Key("nativeSessionId").String(m.NativeSessionID)
-	b.Key("normalized").Record().Key("messages").Record()
-	fingerprints(b.Key("pages"), m.MessagePages)
-	b.Key("rest").Array().End().End().End()
+	b.Key("messages").Int(int64(m.Messages))
 	b.Key("observedAt").String(m.ObservedAt).Key("ownerDid").String(m.OwnerDID)
 	nullable(b, "revision", m.Revision)
 	b.Key("schema").String(SchemaManifest).Key("size").Int(m.Size)
 	b.Key("snapshotHash").String(m.SnapshotHash.String()).Key("sourceId").String(m.SourceID)
 	b.Key("summary").Value(m.Summary)
-	doc := text(b.End())
-	at := bytes.Index(doc, []byte(restOfMessages)) + len(`"rest":[`)
-	return slices.Concat(doc[:at], bytes.Join(messages, []byte(",")), doc[at:])
+	return text(b.End())
 }
 
 // ParseManifest reads a manifest document.
@@ -104,19 +87,15 @@ func ParseManifest(doc []byte) (*Manifest, error) {
 		ObservedAt: r.str("observedAt"), Complete: r.boolean("complete"),
 		SnapshotHash: r.digest("snapshotHash"), ManifestHash: r.digest("manifestHash"),
 		Damaged: int(r.count("damaged")), Size: r.count("size"),
+		Messages: int(r.count("messages")),
 	}
 	chunks := r.sub(r.get("chunks"))
 	m.ChunkPages = chunks.fingerprints("pages")
 	for _, v := range chunks.list("rest") {
 		m.Chunks = append(m.Chunks, parseDescriptor(chunks, v))
 	}
-	messages := r.sub(r.get("normalized").Path("messages"))
-	m.MessagePages = messages.fingerprints("pages")
-	m.Messages = messages.list("rest")
-	for _, sub := range []*reader{chunks, messages} {
-		if r.err == nil {
-			r.err = sub.err
-		}
+	if r.err == nil {
+		r.err = chunks.err
 	}
 	return m, r.err
 }
@@ -161,34 +140,6 @@ func parseDescriptor(parent *reader, v value.Value) Descriptor {
 		parent.err = r.err
 	}
 	return d
-}
-
-// AppendMessagePage renders one settled page of normalized messages, given as
-// canonical texts; first is the index of the first of them.
-func AppendMessagePage(dst []byte, key string, first int, messages [][]byte) []byte {
-	dst = strconv.AppendInt(append(dst, value.Prefix+`{"first":`...), int64(first), 10)
-	dst = value.AppendString(append(dst, `,"key":`...), key)
-	dst = append(dst, `,"messages":[`...)
-	for i, m := range messages {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, m...)
-	}
-	return append(dst, `],"schema":"`+SchemaMessagePage+`"}`...)
-}
-
-// ParseMessagePage reads a settled page of messages and checks whose it is.
-func ParseMessagePage(doc []byte, key string, first int) ([]value.Value, error) {
-	r, err := openPage(doc, SchemaMessagePage, key, first)
-	if err != nil {
-		return nil, err
-	}
-	rows := r.list("messages")
-	if len(rows) != PageRows {
-		r.fail("messages", "is not one full page")
-	}
-	return rows, r.err
 }
 
 // ChunkPage renders one settled page of chunk descriptors.

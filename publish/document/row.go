@@ -33,14 +33,13 @@ type Git struct {
 
 // Table says where a session's documents lie, in the order its manifest counts them.
 type Table struct {
-	Manifest     Link
-	Chunks       []Link
-	ChunkPages   []Link
-	MessagePages []Link
+	Manifest   Link
+	Chunks     []Link
+	ChunkPages []Link
 }
 
 // Len counts the documents.
-func (t *Table) Len() int { return 1 + len(t.Chunks) + len(t.ChunkPages) + len(t.MessagePages) }
+func (t *Table) Len() int { return 1 + len(t.Chunks) + len(t.ChunkPages) }
 
 // InlineDocuments is the largest table that stands in its row; a larger one is a
 // document of its own.
@@ -233,7 +232,7 @@ func (t *Table) build(b *value.Builder, p *placer) {
 	for _, l := range []struct {
 		key   string
 		links []Link
-	}{{"chunks", t.Chunks}, {"chunkPages", t.ChunkPages}, {"messagePages", t.MessagePages}} {
+	}{{"chunks", t.Chunks}, {"chunkPages", t.ChunkPages}} {
 		b.Key(l.key).Array()
 		for _, link := range l.links {
 			p.add(b, link)
@@ -249,7 +248,7 @@ func (r *reader) table(parent *reader, f *finder) Table {
 	for _, l := range []struct {
 		key   string
 		links *[]Link
-	}{{"chunks", &t.Chunks}, {"chunkPages", &t.ChunkPages}, {"messagePages", &t.MessagePages}} {
+	}{{"chunks", &t.Chunks}, {"chunkPages", &t.ChunkPages}} {
 		for _, v := range r.list(l.key) {
 			*l.links = append(*l.links, f.read(r, l.key, v))
 		}
@@ -285,5 +284,5 @@ func ParseTable(doc []byte, key string, own *Pack, known *Packs) (Table, error) 
 
 // Clone returns a table that shares no list with t.
 func (t *Table) Clone() Table {
-	return Table{t.Manifest, slices.Clone(t.Chunks), slices.Clone(t.ChunkPages), slices.Clone(t.MessagePages)}
+	return Table{t.Manifest, slices.Clone(t.Chunks), slices.Clone(t.ChunkPages)}
 }
