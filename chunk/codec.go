@@ -8,9 +8,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// window is the greatest distance in bytes that a match may span: a whole part, with
-// room for one that an event made longer.
-const window = 1 << 20
+// window is the greatest distance in bytes that a match may span: several whole parts,
+// which share a frame.
+const window = 2 << 20
 
 // MaxPlain is the greatest decoded size of a document in bytes: one event can be as
 // long as a line of a transcript, whatever the target is.

@@ -159,11 +159,11 @@ func (r *run) starts(event collect.Event, plain bool) bool {
 	return r.split.Starts(event.Captured.Canonical)
 }
 
-// spelled reports that an event's own text gives its bytes back.
+// spelled reports that an event's own text, which is one line, gives its bytes back.
 func spelled(event collect.Event) bool {
 	n := len(event.Captured.Text)
 	return event.Captured.Exact && event.Text == nil && len(event.Raw) == n+1 &&
-		event.Raw[n] == '\n' && bytes.Equal(event.Raw[:n], event.Captured.Text)
+		bytes.IndexByte(event.Raw, '\n') == n && bytes.Equal(event.Raw[:n], event.Captured.Text)
 }
 
 // carry cuts the open part before event and captures event anew on the empty tape.
@@ -183,7 +183,7 @@ func (r *run) carry(at collect.Position, event collect.Event) (collect.Event, er
 
 func (r *run) add(event collect.Event, plain bool) {
 	e := pending{text: event.Captured.Text, plain: plain}
-	if !event.Captured.Exact {
+	if !event.Captured.Exact || bytes.IndexByte(e.text, '\n') >= 0 {
 		e.text = value.AppendText(nil, event.Captured.Value)
 	}
 	if !e.plain {

@@ -15,6 +15,9 @@ import (
 // finish closes a session: it hashes the snapshot and, when that or a stored byte
 // changed, writes a manifest. It returns the session's row without generation.
 func (w *writer) finish(got hashgraph.Prepared, git document.Git, observedAt string) (*document.Row, error) {
+	if err := w.releaseAll(); err != nil {
+		return nil, err
+	}
 	s := got.Trailer.Summary
 	m := &document.Manifest{
 		OwnerDID: w.causes.OwnerDID, Key: w.key, SourceID: w.sourceID, Driver: w.driver,

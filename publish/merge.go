@@ -59,7 +59,7 @@ func (w *work) merge(chosen map[digest.Digest]bool, changed []rowChange) ([]rowC
 	if len(chosen) == 0 {
 		return changed, nil
 	}
-	m := mover{work: w, chosen: chosen, entries: map[document.Link]pack.Entry{}, packs: &document.Packs{}}
+	m := mover{work: w, chosen: chosen, entries: map[document.Link]pack.Entry{}, moved: map[document.Link]document.Link{}, packs: &document.Packs{}}
 	keys, err := m.survey()
 	if err != nil {
 		return nil, err
@@ -91,6 +91,7 @@ type mover struct {
 	*work
 	chosen  map[digest.Digest]bool
 	entries map[document.Link]pack.Entry
+	moved   map[document.Link]document.Link // a frame of several chunks moves once
 	packs   *document.Packs
 }
 
@@ -141,6 +142,9 @@ func (m *mover) copy(from document.Link) (document.Link, error) {
 	}
 	name := store.PackName(from.Pack.Name)
 	from.Pack = m.packs.Of(from.Pack.Name)
+	if to, done := m.moved[from]; done {
+		return to, nil
+	}
 	e, ok := m.entries[from]
 	if !ok {
 		return from, &DamagedError{name, fmt.Errorf("no document at %d, where one is linked", from.Offset)}
@@ -149,5 +153,7 @@ func (m *mover) copy(from document.Link) (document.Link, error) {
 	if err != nil {
 		return from, &storeError{fmt.Errorf("merge %s: %w", name, err)}
 	}
-	return m.packer.add(e.ID, frame, int(e.Plain))
+	to, err := m.packer.add(e.ID, frame, int(e.Plain))
+	m.moved[from] = to
+	return to, err
 }

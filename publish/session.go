@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 
@@ -28,6 +29,10 @@ type bench struct {
 	tape    value.Tape // of one message
 	rows    []byte     // texts of the open part's messages, one after the other
 	ends    []int      // where each ends
+	// parts whose frame is not full yet, and their documents one after the other
+	held     []int
+	heldText []byte
+	heldEnds []int
 }
 
 // identity names the session being written.
@@ -66,6 +71,7 @@ type writer struct {
 
 func newWriter(b *bench, id identity, p *packer, before *prior) *writer {
 	b.rows, b.ends = b.rows[:0], b.ends[:0]
+	b.held, b.heldText, b.heldEnds = b.held[:0], b.heldText[:0], b.heldEnds[:0]
 	return &writer{bench: b, identity: id, packer: p, prior: before}
 }
 
@@ -99,13 +105,65 @@ func (w *writer) Part(p *hashgraph.Part) error {
 			return nil
 		}
 	}
-	id := hashgraph.CellID(w.causes.Chunk(w.sourceID, w.nativeID, p.Index, p.ContentHash))
-	link, err := w.write(id, w.text)
-	if err != nil {
-		return fmt.Errorf("part %d: %w", p.Index, err)
+	w.table.Chunks = append(w.table.Chunks, document.Link{})
+	return w.hold(p.Index)
+}
+
+// frameMost is how many bytes of chunk documents share a frame. One frame for several
+// chunks of a session is a tenth smaller than one for each; whoever wants one of them
+// unpacks the others too.
+const frameMost = 2 << 20
+
+// hold keeps the text of a part, which is new, until its frame is full. The last part
+// of a session is still open and gets a frame of its own, so that an append writes
+// that part only.
+func (w *writer) hold(part int) error {
+	if len(w.heldText)+len(w.text) > frameMost {
+		if err := w.release(len(w.held)); err != nil {
+			return err
+		}
 	}
-	w.table.Chunks = append(w.table.Chunks, link)
+	if len(w.held) > 0 {
+		w.heldText = append(w.heldText, document.FrameBreak)
+	}
+	w.heldText = append(w.heldText, w.text...)
+	w.held, w.heldEnds = append(w.held, part), append(w.heldEnds, len(w.heldText))
 	return nil
+}
+
+// release writes the first n held parts as one frame, named by the first.
+func (w *writer) release(n int) error {
+	if n == 0 {
+		return nil
+	}
+	first, end := w.held[0], w.heldEnds[n-1]
+	id := hashgraph.CellID(w.causes.Chunk(w.sourceID, w.nativeID, first, w.chunks[first].ContentHash))
+	link, err := w.write(id, w.heldText[:end])
+	if err != nil {
+		return fmt.Errorf("part %d: %w", first, err)
+	}
+	for _, part := range w.held[:n] {
+		w.table.Chunks[part] = link
+	}
+	rest := bytes.TrimPrefix(w.heldText[end:], []byte{document.FrameBreak})
+	w.heldText = append(w.heldText[:0], rest...)
+	w.held = append(w.held[:0], w.held[n:]...)
+	w.heldEnds = append(w.heldEnds[:0], w.heldEnds[n:]...)
+	for i := range w.heldEnds {
+		w.heldEnds[i] -= end + 1
+	}
+	return nil
+}
+
+// releaseAll writes what is held, an open last part apart from the others.
+func (w *writer) releaseAll() error {
+	n := len(w.held)
+	if n > 1 && w.held[n-1] == len(w.chunks)-1 {
+		if err := w.release(n - 1); err != nil {
+			return err
+		}
+	}
+	return w.release(len(w.held))
 }
 
 // Message takes one normalized message. Providers repeat ids (a copy after a

@@ -44,7 +44,7 @@ type VerifyProblem struct {
 // not be done.
 func (t *Target) Verify(ctx context.Context, o VerifyOptions) (VerifyReport, error) {
 	v := &verification{Target: t, VerifyOptions: o, ctx: ctx,
-		links: map[document.Link]string{}, pages: map[document.Link]bool{}}
+		links: map[document.Link]*wanted{}, pages: map[document.Link]bool{}}
 	if err := v.structure(); err != nil {
 		return v.report, err
 	}
@@ -63,9 +63,9 @@ type verification struct {
 	ctx    context.Context
 	lib    *library
 	mu     sync.Mutex
-	links  map[document.Link]string // every link found, and the id it must lead to ("" for any)
-	pages  map[document.Link]bool   // pages walked
-	rows   []*document.Row          // one for each manifest
+	links  map[document.Link]*wanted // every link found, and what it must lead to
+	pages  map[document.Link]bool    // pages walked
+	rows   []*document.Row           // one for each manifest
 	report VerifyReport
 }
 
@@ -122,7 +122,7 @@ func (v *verification) structure() error {
 }
 
 func (v *verification) walkRoot(g *generation) error {
-	v.links[g.head.Root] = ""
+	v.want(g.head.Root)
 	root, err := v.lib.root(g.head.Root)
 	if err != nil {
 		return err
@@ -156,7 +156,8 @@ func (v *verification) visited(link document.Link) bool {
 	if v.pages[link] {
 		return true
 	}
-	v.pages[link], v.links[link] = true, ""
+	v.pages[link] = true
+	v.want(link)
 	return false
 }
 
@@ -209,24 +210,30 @@ func (v *verification) walkRows() error {
 }
 
 func (v *verification) note(causes hashgraph.Causes, row *document.Row, m *document.Manifest, table document.Table) {
-	ids := make([]string, len(m.Chunks))
-	for i, d := range m.Chunks {
-		ids[i] = hashgraph.CellID(causes.Chunk(m.SourceID, m.NativeSessionID, d.Part, d.ContentHash))
-	}
 	id := hashgraph.CellID(causes.Session(m.SourceID, m.NativeSessionID, m.Driver, m.ManifestHash))
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.report.Sessions++
 	if !row.TableAt.IsZero() {
-		v.links[v.canonical(row.TableAt)] = ""
+		v.want(row.TableAt)
 	}
-	v.links[v.canonical(table.Manifest)] = id
+	v.want(table.Manifest).id = id
 	for i, link := range table.Chunks {
-		v.links[v.canonical(link)] = ids[i]
+		w := v.want(link)
+		w.chunks = append(w.chunks, m.Chunks[i].ContentHash)
 	}
 	for _, link := range table.ChunkPages {
-		v.links[v.canonical(link)] = ""
+		v.want(link)
 	}
+}
+
+// want notes a link.
+func (v *verification) want(link document.Link) *wanted {
+	link = v.canonical(link)
+	if v.links[link] == nil {
+		v.links[link] = &wanted{length: link.Length}
+	}
+	return v.links[link]
 }
 
 // canonical makes links comparable that different libraries read.
@@ -237,13 +244,13 @@ func (v *verification) canonical(l document.Link) document.Link {
 
 // checkPacks reads every pack that a link leads into.
 func (v *verification) checkPacks() error {
-	byPack := map[digest.Digest]map[int64]wanted{}
-	for link, id := range v.links {
+	byPack := map[digest.Digest]map[int64]*wanted{}
+	for link, w := range v.links {
 		name := link.Pack.Name
 		if byPack[name] == nil {
-			byPack[name] = map[int64]wanted{}
+			byPack[name] = map[int64]*wanted{}
 		}
-		byPack[name][link.Offset] = wanted{link.Length, id}
+		byPack[name][link.Offset] = w
 	}
 	names := make([]digest.Digest, 0, len(byPack))
 	for name := range byPack {
@@ -263,10 +270,11 @@ func (v *verification) checkPacks() error {
 // wanted is what a link expects at its place.
 type wanted struct {
 	length int64
-	id     string
+	id     string          // "" for any
+	chunks []digest.Digest // content hashes of the chunks that must be in the frame
 }
 
-func (v *verification) checkPack(lib *library, name digest.Digest, want map[int64]wanted, total int) error {
+func (v *verification) checkPack(lib *library, name digest.Digest, want map[int64]*wanted, total int) error {
 	var text []byte
 	found, documents := 0, 0
 	var bytes int64
@@ -277,11 +285,11 @@ func (v *verification) checkPack(lib *library, name digest.Digest, want map[int6
 		if text, err = lib.decode(text[:0], frame); err != nil {
 			return &DamagedError{store.PackName(name), fmt.Errorf("frame at %d: %w", e.Offset, err)}
 		}
-		w, linked := want[e.Offset]
-		if linked {
+		w := want[e.Offset]
+		if w != nil {
 			found++
 		}
-		return checkEntry(name, e, text, w, linked)
+		return checkEntry(name, e, text, w)
 	})
 	var corrupt *pack.CorruptError
 	if errors.As(err, &corrupt) {
@@ -306,7 +314,7 @@ func (v *verification) checkPack(lib *library, name digest.Digest, want map[int6
 }
 
 // checkEntry compares one document with its name and with the link to it.
-func checkEntry(name digest.Digest, e pack.Entry, text []byte, w wanted, linked bool) error {
+func checkEntry(name digest.Digest, e pack.Entry, text []byte, w *wanted) error {
 	bad := func(format string, args ...any) error {
 		return &DamagedError{store.PackName(name), fmt.Errorf("document at %d "+format, append([]any{e.Offset}, args...)...)}
 	}
@@ -316,10 +324,31 @@ func checkEntry(name digest.Digest, e pack.Entry, text []byte, w wanted, linked 
 	if int64(len(text)) != e.Plain {
 		return bad("has %d bytes, its table says %d", len(text), e.Plain)
 	}
-	if linked && (w.length != e.Length || w.id != "" && w.id != e.ID) {
+	if w == nil {
+		return nil
+	}
+	if w.length != e.Length || w.id != "" && w.id != e.ID || !holds(text, w.chunks) {
 		return bad("is not the one that is linked")
 	}
 	return nil
+}
+
+// holds reports that a frame has a chunk of each of the content hashes.
+func holds(frame []byte, hashes []digest.Digest) bool {
+	if len(hashes) == 0 {
+		return true
+	}
+	has := map[digest.Digest]bool{}
+	err := document.EachChunk(frame, func(hash digest.Digest, _ []byte) bool {
+		has[hash] = true
+		return true
+	})
+	for _, hash := range hashes {
+		if !has[hash] {
+			return false
+		}
+	}
+	return err == nil
 }
 
 // checkSessions recomputes the canonical hashes of every session.
@@ -353,7 +382,7 @@ func deepCheck(s *Session, row *document.Row, hasher *hashgraph.Hasher, causes h
 	if err != nil {
 		return 0, err
 	}
-	s.Row, s.Manifest, s.table = row, m, table
+	s.Row, s.Manifest, s.table, s.frame = row, m, table, document.Link{}
 	bad := func(format string, args ...any) error {
 		return &DamagedError{row.Key, fmt.Errorf(format, args...)}
 	}

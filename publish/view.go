@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/cespare/xxhash/v2"
+
 	"agentsync/collect/value"
+	"agentsync/hashgraph/digest"
 	"agentsync/publish/document"
 	"agentsync/publish/store"
 )
@@ -110,6 +113,7 @@ type Session struct {
 	table    document.Table
 	lib      *library
 	tape     value.Tape
+	frame    document.Link // that text holds, the zero link for none
 	text     []byte
 }
 
@@ -151,21 +155,34 @@ func (s *Session) Parts() int { return len(s.Manifest.Chunks) }
 
 // Part reads one chunk. It is good until the next call.
 func (s *Session) Part(n int) (*document.Chunk, error) {
-	text, err := s.lib.textInto(s.table.Chunks[n], s.text[:0])
-	if err != nil {
-		return nil, err
+	at, d := s.table.Chunks[n], s.Manifest.Chunks[n]
+	damaged := func(err error) error { return &DamagedError{store.PackName(at.Pack.Name), err} }
+	if s.frame != at {
+		s.frame = document.Link{} // until the text is whole
+		text, err := s.lib.textInto(at, s.text[:0])
+		if err != nil {
+			return nil, err
+		}
+		s.frame, s.text = at, text
 	}
-	s.text = text
+	var own []byte
+	err := document.EachChunk(s.text, func(hash digest.Digest, text []byte) bool {
+		if hash == d.ContentHash {
+			own = text
+		}
+		return xxhash.Sum64(own) != d.Check
+	})
+	if err != nil {
+		return nil, damaged(err)
+	}
 	s.tape.Reset()
-	c, err := document.ParseChunk(text, &s.tape)
+	c, err := document.ParseChunk(own, &s.tape)
 	if err != nil {
-		return nil, &DamagedError{store.PackName(s.table.Chunks[n].Pack.Name), err}
+		return nil, damaged(fmt.Errorf("part %d of %s: %w", n, s.Row.Key, err))
 	}
-	d := s.Manifest.Chunks[n]
 	if c.Key != s.Row.Key || c.Part != d.Part || c.ContentHash != d.ContentHash ||
 		len(c.Events) != d.EventCount || d.Messages+len(c.Normalized) != s.messagesAfter(n) {
-		return nil, &DamagedError{store.PackName(s.table.Chunks[n].Pack.Name),
-			fmt.Errorf("part %d of %s is another chunk", n, s.Row.Key)}
+		return nil, damaged(fmt.Errorf("part %d of %s is another chunk", n, s.Row.Key))
 	}
 	return c, nil
 }

@@ -98,22 +98,51 @@ func appendRaws(dst []byte, events []ChunkEvent) []byte {
 	return append(dst, ']')
 }
 
+// FrameBreak separates chunk documents that share a frame. It never stands inside one.
+const FrameBreak = '\n'
+
+// EachChunk calls fn for every chunk document of a frame, with the content hash that
+// it begins with, until fn returns false.
+func EachChunk(frame []byte, fn func(hash digest.Digest, text []byte) bool) error {
+	for len(frame) > 0 {
+		text, rest, _ := bytes.Cut(frame, []byte{FrameBreak})
+		hash, _, err := chunkHash(text)
+		if err != nil {
+			return err
+		}
+		if !fn(hash, text) {
+			return nil
+		}
+		frame = rest
+	}
+	return nil
+}
+
+// chunkHash reads the beginning of a chunk's text and returns what follows it.
+func chunkHash(text []byte) (digest.Digest, []byte, error) {
+	const hashLen = len("sha256:") + 64
+	rest, ok := bytes.CutPrefix(text, []byte(chunkHead))
+	if !ok || len(rest) < hashLen {
+		return digest.Digest{}, nil, &InvalidError{SchemaChunk, "contentHash", "is missing"}
+	}
+	hash, err := digest.Parse(string(rest[:hashLen]))
+	if err != nil {
+		return hash, nil, &InvalidError{SchemaChunk, "contentHash", err.Error()}
+	}
+	return hash, rest[hashLen:], nil
+}
+
 // ParseChunk reads a chunk's text. The events' texts are slices of it, their
 // values lie on the tape.
 func ParseChunk(text []byte, tape *value.Tape) (*Chunk, error) {
 	bad := func(field, reason string) (*Chunk, error) {
 		return nil, &InvalidError{SchemaChunk, field, reason}
 	}
-	rest, ok := bytes.CutPrefix(text, []byte(chunkHead))
-	const hashLen = len("sha256:") + 64
-	if !ok || len(rest) < hashLen {
-		return bad("contentHash", "is missing")
-	}
-	hash, err := digest.Parse(string(rest[:hashLen]))
+	hash, rest, err := chunkHash(text)
 	if err != nil {
-		return bad("contentHash", err.Error())
+		return nil, err
 	}
-	rest, ok = bytes.CutPrefix(rest[hashLen:], []byte(chunkEvents))
+	rest, ok := bytes.CutPrefix(rest, []byte(chunkEvents))
 	if !ok {
 		return bad("events", "is missing")
 	}

@@ -8,6 +8,7 @@
 package document
 
 import (
+	"bytes"
 	"fmt"
 
 	"agentsync/collect/value"
@@ -170,9 +171,10 @@ func nullableFlag(b *value.Builder, key string, f *bool) {
 	b.Bool(*f)
 }
 
-// KeyOf returns the session key that a document belongs to; index pages and roots
-// belong to none.
+// KeyOf returns the session key that a frame's documents belong to; index pages and
+// roots belong to none.
 func KeyOf(text []byte) (string, bool) {
+	text, _, _ = bytes.Cut(text, []byte{FrameBreak})
 	v, err := value.Parse(text)
 	if err != nil {
 		return "", false
