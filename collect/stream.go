@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"slices"
@@ -90,6 +91,8 @@ func (s *Stream) turn(ctx context.Context) error {
 		return nil
 	}
 	s.page = s.pages.take(page)
+	// The longest first, so that those who read in parallel end together.
+	slices.SortStableFunc(s.page, func(a, b Listing) int { return cmp.Compare(b.Stamp.Size, a.Stamp.Size) })
 	s.tally.Found += len(s.page)
 	return nil
 }

@@ -22,11 +22,13 @@ type packer struct {
 	ctx   context.Context
 	store store.Store
 
+	closing   sync.WaitGroup
 	mu        sync.Mutex
 	writer    *pack.Writer
 	open      *document.Pack
 	settled   bool // the open pack takes the index and is not cut before it is whole
 	files     []document.File
+	failed    error // of a pack that could not be closed
 	documents int
 	bytes     int64
 }
@@ -36,10 +38,11 @@ type packer struct {
 func (p *packer) add(id string, frame []byte, plain int) (document.Link, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.failed != nil {
+		return document.Link{}, p.failed
+	}
 	if p.writer != nil && p.writer.Size() >= packLimit && !p.settled {
-		if err := p.cut(); err != nil {
-			return document.Link{}, err
-		}
+		p.close()
 	}
 	if err := p.begin(); err != nil {
 		return document.Link{}, err
@@ -65,20 +68,37 @@ func (p *packer) begin() error {
 	return nil
 }
 
-// cut makes the open pack durable and names it.
-func (p *packer) cut() error {
+// close makes the open pack durable and names it, while the next one is filled.
+// Until wait, links into it have no name.
+func (p *packer) close() {
 	if p.writer == nil {
-		return nil
+		return
 	}
-	size := p.writer.Size()
-	name, err := p.writer.Commit(p.ctx, p.store)
-	if err != nil {
-		return &storeError{fmt.Errorf("close a pack: %w", err)}
-	}
-	p.open.Name = name
-	p.files = append(p.files, document.File{Pack: p.open, Size: size})
+	writer, open := p.writer, p.open
 	p.writer, p.open = nil, nil
-	return nil
+	p.closing.Add(1)
+	go func() {
+		defer p.closing.Done()
+		size := writer.Size()
+		name, err := writer.Commit(p.ctx, p.store)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if err != nil {
+			p.failed = &storeError{fmt.Errorf("close a pack: %w", err)}
+			return
+		}
+		open.Name = name
+		p.files = append(p.files, document.File{Pack: open, Size: size})
+	}()
+}
+
+// cut closes the open pack and waits until all packs are durable.
+func (p *packer) cut() error {
+	p.mu.Lock()
+	p.close()
+	p.mu.Unlock()
+	p.closing.Wait()
+	return p.failed
 }
 
 // indexRoom is what an index may add to a pack that is not cut before it, in bytes.
@@ -88,16 +108,18 @@ const indexRoom = 16 << 20
 // knowing its name, so from here on the open pack is not cut until they are written.
 func (p *packer) settle() error {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.settled = true
 	if p.writer != nil && p.writer.Size() > packLimit-indexRoom {
-		return p.cut()
+		p.close()
 	}
-	return nil
+	p.mu.Unlock()
+	p.closing.Wait()
+	return p.failed
 }
 
-// discard forgets the open pack.
+// discard forgets the open pack, and waits for those that are being closed.
 func (p *packer) discard() {
+	p.closing.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.writer != nil {
