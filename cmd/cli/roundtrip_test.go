@@ -71,6 +71,12 @@ func (s *station) comesBack(into string) {
 	for _, below := range []string{"claude/projects", "codex/sessions", "codex/archived_sessions"} {
 		sameFiles(s.T, filepath.Join(s.agents, filepath.FromSlash(below)), filepath.Join(out, filepath.FromSlash(below)))
 	}
+	names := filepath.Join("codex", "session_index.jsonl")
+	if want, err := os.ReadFile(filepath.Join(s.agents, names)); err == nil {
+		if got, err := os.ReadFile(filepath.Join(out, names)); err != nil || !bytes.Equal(got, want) {
+			s.Errorf("%s does not come back: %v", names, err)
+		}
+	}
 }
 
 // rest dates every file back, so that no unfinished last line is waited for.
@@ -151,6 +157,39 @@ func TestAGrowingTreeComesBack(t *testing.T) {
 		if _, _, err := tree.WriteStep(agents, k); err != nil {
 			t.Fatal(err)
 		}
+		s.comesBack(fmt.Sprintf("out%d", k))
+	}
+}
+
+// TestARecordedSessionGrows publishes the recorded states of one session one after
+// the other, as its file grew.
+func TestARecordedSessionGrows(t *testing.T) {
+	states, err := filepath.Glob("../../../shared/corpus/growth/claude/*/*/*.jsonl")
+	if err != nil || len(states) == 0 {
+		t.Skip("the recorded transcripts are not beside the checkout")
+	}
+	agents := t.TempDir()
+	file := filepath.Join(agents, "claude", "projects", "-home-dev-app", filepath.Base(filepath.Dir(states[0]))+".jsonl")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := newStation(t, agents)
+	for k, state := range states {
+		content, err := os.ReadFile(state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY, 0o644)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write(content); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s.rest(time.Hour - time.Duration(k)*time.Minute)
 		s.comesBack(fmt.Sprintf("out%d", k))
 	}
 }

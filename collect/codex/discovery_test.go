@@ -258,7 +258,8 @@ func TestNamesComeFromTheIndexAndChangeTheStamp(t *testing.T) {
 		if len(page.Problems) != 0 {
 			t.Fatal(page.Problems)
 		}
-		return text(read(t, d, madeID(1), nil).trailer.Summary.Title), page.Sessions[0].Stamp
+		i := slices.IndexFunc(page.Sessions, func(l collect.Listing) bool { return l.NativeSessionID == madeID(1) })
+		return text(read(t, d, madeID(1), nil).trailer.Summary.Title), page.Sessions[i].Stamp
 	}
 	named := func(name string) string {
 		return `{"id":"` + madeID(1) + `","thread_name":"` + name + `","updated_at":"2026-01-02T03:02:00Z"}` + "\n"

@@ -114,12 +114,26 @@ func (f *found) scanHome(h home, index int) {
 		w.archived = true
 		archiveState = w.top(archivedDir)
 	}
+	w.threadNames()
 	if archiveState == absent && sessionsState == absent {
 		f.absent++
 	} else if sessionsState == absent {
 		path := filepath.Join(h.dir, sessionsDir)
 		f.problems = append(f.problems, collect.Problem{Code: codeAbsentRoot, Path: path,
 			Message: "this folder is missing, that of the archive is there"})
+	}
+}
+
+// threadNames adds the file of a home that names its threads: it is kept like a session.
+func (w *walk) threadNames() {
+	path := filepath.Join(w.home.dir, indexFile)
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		w.problem(path, err)
+	case info.Mode().IsRegular():
+		w.add(indexFile, path, info)
 	}
 }
 

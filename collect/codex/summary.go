@@ -33,6 +33,9 @@ func (d *Driver) summary(c *catalog, f file, h head, updatedAt string) collect.S
 		}
 		s.Hidden = own.hidden()
 	}
+	if f.rel == indexFile {
+		s.Hidden = true
+	}
 	s.Raw = d.raw(f, h, name, preview)
 	return s
 }
