@@ -8,7 +8,6 @@ import (
 
 	"agentsync/collect/value"
 	"agentsync/fixtures/vectors"
-	"agentsync/hashgraph/digest"
 )
 
 func load(t testing.TB) vectors.File {
@@ -148,13 +147,4 @@ func TestCausesAreThoseOfTheVectors(t *testing.T) {
 func rowCause(scope value.Value, path, field, id string) value.Value {
 	identity := value.NewBuilder().Record().Key("field").String(field).Key("value").String(id).End().Finish()
 	return causeOf(scope, []string{path}, identity, "", 0)
-}
-
-func mustParse(t testing.TB, s string) digest.Digest {
-	t.Helper()
-	d, err := digest.Parse(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
 }

@@ -113,7 +113,6 @@ type restorer struct {
 	taken *owners
 	files []RestoredFile
 	s     Session
-	buf   []byte
 }
 
 // session restores one session: a transcript is one file, a set of side files many.

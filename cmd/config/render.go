@@ -96,8 +96,8 @@ func renderSource(b *strings.Builder, s collect.SourceConfig) {
 	}
 	line("id", scalar(s.ID))
 	line("driver", scalar(s.Driver))
-	if s.Enabled != enabledDefault {
-		line("enabled", strconv.FormatBool(s.Enabled))
+	if !s.Enabled { // enabled is the default
+		line("enabled", "false")
 	}
 	list("command", s.Command)
 	text("cwd", s.Cwd)

@@ -61,9 +61,8 @@ func Chain(lines iter.Seq2[int, []byte], o ChainOptions) *Conversation {
 
 // tree are a transcript's lines, linked by their parents.
 type tree struct {
-	nodes     []*node // in the file's order; of a repeated uuid the last line at the first one's place
-	byID      map[string]*node
-	delivered map[string]bool // queued prompts that a queue operation reports as taken
+	nodes []*node // in the file's order; of a repeated uuid the last line at the first one's place
+	byID  map[string]*node
 }
 
 func readTree(lines iter.Seq2[int, []byte], large bool) *tree {
