@@ -100,6 +100,7 @@ func (t *Target) saveClaims(book *claimBook, g *generation) error {
 	}
 	c := &claims{Root: g.text, Git: book.git}
 	for _, source := range sortedKeys(book.bySource) {
+		c.Rows = slices.Grow(c.Rows, len(book.bySource[source]))
 		for _, native := range sortedKeys(book.bySource[source]) {
 			c.Rows = append(c.Rows, *book.bySource[source][native])
 		}

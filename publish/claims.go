@@ -38,7 +38,8 @@ const claimsMagic = "agentsync claims 1\n"
 
 // encode renders the cache; a checksum ends it.
 func (c *claims) encode() []byte {
-	out := append([]byte(claimsMagic), c.Root[:]...)
+	out := make([]byte, 0, len(claimsMagic)+64+128*len(c.Git)+256*len(c.Rows))
+	out = append(append(out, claimsMagic...), c.Root[:]...)
 	out = binary.LittleEndian.AppendUint64(out, c.Checks)
 	out = binary.AppendUvarint(out, uint64(len(c.Git)))
 	for _, dir := range sortedKeys(c.Git) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"agentsync/chunk"
 	"agentsync/collect"
 	"agentsync/publish/document"
 	"agentsync/publish/store"
@@ -105,7 +104,7 @@ func (w *work) writeIndex(root *document.Root, changed []rowChange) (document.Li
 	if err != nil {
 		return document.Link{}, err
 	}
-	s := shelf{w.packer, chunk.NewEncoder(), chooseMerge(files)}
+	s := shelf{w.packer, w.bench(0).encoder, chooseMerge(files)}
 	if changed, err = w.merge(s.merged, changed); err != nil {
 		return document.Link{}, err
 	}

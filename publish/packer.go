@@ -13,8 +13,8 @@ import (
 )
 
 // packLimit is where a pack is cut, in bytes: large enough that a first publish
-// makes few files, small enough to be one upload.
-const packLimit = 64 << 20
+// makes few files, small enough to be one upload, and to be checked by several at once.
+const packLimit = 32 << 20
 
 // packer gathers documents into packs. Several goroutines may add; only one may
 // cut or finish.
@@ -102,7 +102,7 @@ func (p *packer) cut() error {
 }
 
 // indexRoom is what an index may add to a pack that is not cut before it, in bytes.
-const indexRoom = 16 << 20
+const indexRoom = 8 << 20
 
 // settle prepares for the index pages. They link into their own pack without
 // knowing its name, so from here on the open pack is not cut until they are written.

@@ -109,6 +109,7 @@ type work struct {
 	claims  *claimBook
 	packer  *packer
 	number  int64 // of this observation
+	benches []*bench
 	mu      sync.Mutex
 	results []result
 	tallies []tally
@@ -235,8 +236,8 @@ func (w *work) readAll(d collect.Driver, stream *collect.Stream) error {
 	defer cancel()
 	errs := make(chan error)
 	workers := max(1, w.Workers)
-	for range workers {
-		go func() { errs <- w.pull(ctx, d, stream) }()
+	for i := range workers {
+		go func() { errs <- w.pull(ctx, w.bench(i), d, stream) }()
 	}
 	var first error
 	for range workers {
@@ -248,13 +249,24 @@ func (w *work) readAll(d collect.Driver, stream *collect.Stream) error {
 	return first
 }
 
+// bench returns the i-th worker's, which goes from source to source.
+func (w *work) bench(i int) *bench {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.benches) <= i {
+		b := &bench{encoder: chunk.NewEncoder(), disk: w.FS}
+		if !w.DryRun {
+			b.state = w.State
+		}
+		w.benches = append(w.benches, b)
+	}
+	return w.benches[i]
+}
+
 // pull reads sessions one after the other. A session that fails is recorded and the
 // next one read; only what concerns the whole pass is an error.
-func (w *work) pull(ctx context.Context, d collect.Driver, stream *collect.Stream) error {
-	b := &bench{encoder: chunk.NewEncoder(), library: w.library(ctx), disk: w.FS}
-	if !w.DryRun {
-		b.state = w.State
-	}
+func (w *work) pull(ctx context.Context, b *bench, d collect.Driver, stream *collect.Stream) error {
+	b.library = w.library(ctx)
 	for {
 		l, err := stream.Next(ctx)
 		if errors.Is(err, io.EOF) {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -239,7 +240,7 @@ func (s *scanResult) scanFamily(dir string, index int, key, family string, mains
 	})
 	if side.files > 0 {
 		f := found{kind: sideFiles, root: index, key: key, family: family, path: family, stamp: side.stamp()}
-		s.sessions = append(s.sessions[:before:before], append([]found{f}, s.sessions[before:]...)...)
+		s.sessions = slices.Insert(s.sessions, before, f)
 	}
 }
 
