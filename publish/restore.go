@@ -185,6 +185,7 @@ func openFolder(folder string, dry bool) (*os.Root, error) {
 // names its files in its events; a transcript's lines are what they are.
 func (r *restorer) pour(f *filer, at string) error {
 	side := isSideSet(r.s.Row)
+	r.s.bare = !side
 	err := r.s.Events(func(i int, e *document.ChunkEvent) error {
 		name, mode := at, uint32(0o600)
 		if side {

@@ -113,6 +113,7 @@ type Session struct {
 	table    document.Table
 	lib      *library
 	tape     value.Tape
+	bare     bool          // only the events' bytes are wanted, not their values
 	frame    document.Link // that text holds, the zero link for none
 	text     []byte
 }
@@ -175,8 +176,13 @@ func (s *Session) Part(n int) (*document.Chunk, error) {
 	if err != nil {
 		return nil, damaged(err)
 	}
-	s.tape.Reset()
-	c, err := document.ParseChunk(own, &s.tape)
+	tape := &s.tape
+	if s.bare {
+		tape = nil
+	} else {
+		tape.Reset()
+	}
+	c, err := document.ParseChunk(own, tape)
 	if err != nil {
 		return nil, damaged(fmt.Errorf("part %d of %s: %w", n, s.Row.Key, err))
 	}

@@ -133,7 +133,8 @@ func chunkHash(text []byte) (digest.Digest, []byte, error) {
 }
 
 // ParseChunk reads a chunk's text. The events' texts are slices of it, their
-// values lie on the tape.
+// values lie on the tape. Without a tape the events have no values, except those whose
+// bytes are kept beside them, and the text is not checked to be JSON.
 func ParseChunk(text []byte, tape *value.Tape) (*Chunk, error) {
 	bad := func(field, reason string) (*Chunk, error) {
 		return nil, &InvalidError{SchemaChunk, field, reason}
@@ -148,11 +149,11 @@ func ParseChunk(text []byte, tape *value.Tape) (*Chunk, error) {
 	}
 	c := &Chunk{ContentHash: hash}
 	for len(rest) > 0 && rest[0] != ']' {
-		got, n, err := tape.CapturePrefix(rest)
+		e, n, err := chunkEvent(rest, tape)
 		if err != nil {
 			return bad("events", "element "+strconv.Itoa(len(c.Events))+": "+err.Error())
 		}
-		c.Events = append(c.Events, ChunkEvent{Text: rest[:n], Plain: true, Value: got.Value})
+		c.Events = append(c.Events, e)
 		rest = rest[n:]
 		if len(rest) > 1 && rest[0] == ',' && rest[1] != ']' {
 			rest = rest[1:]
@@ -162,6 +163,16 @@ func ParseChunk(text []byte, tape *value.Tape) (*Chunk, error) {
 		return bad("events", "does not end")
 	}
 	return c, c.parseTail(rest[2:])
+}
+
+// chunkEvent takes one event off the front of a list.
+func chunkEvent(list []byte, tape *value.Tape) (ChunkEvent, int, error) {
+	if tape == nil {
+		n, err := value.Skip(list)
+		return ChunkEvent{Text: list[:n], Plain: true}, n, err
+	}
+	got, n, err := tape.CapturePrefix(list)
+	return ChunkEvent{Text: list[:n], Plain: true, Value: got.Value}, n, err
 }
 
 // parseTail reads what follows the events: the members from "key" on.
