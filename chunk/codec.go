@@ -75,5 +75,5 @@ func (d *Decoder) Decode(dst, frame []byte, plain int) ([]byte, error) {
 	if len(out) != from+plain {
 		return dst, fmt.Errorf("decode %d bytes: got %d: %w", plain, len(out)-from, ErrFrame)
 	}
-	return out, nil
+	return dst[:len(out)], nil // in place, with all of dst's room for the next frame
 }
