@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // at is an environment with the given variables, as NAME=value.
 func at(home string, variables ...string) Env {
-	return Env{Home: home, Goos: "linux", Dir: "/work", Getenv: func(name string) string {
+	return Env{Home: home, Goos: "linux", Dir: "/folder", Getenv: func(name string) string {
 		for _, variable := range variables {
 			if key, value, _ := strings.Cut(variable, "="); key == name {
 				return value
@@ -192,7 +192,7 @@ func TestWhatCannotBeSetUpSaysWhatToType(t *testing.T) {
 		{"a named file that is not there", "/nonexistent/c.yaml", at("/home/dev"),
 			"read configuration: open /nonexistent/c.yaml: no such file or directory", "agentsync init --config /nonexistent/c.yaml", true},
 		{"a variable that names no file", "", at("/home/dev", "AGENTSYNC_CONFIG=gone.yaml"),
-			"read configuration: open /work/gone.yaml: no such file or directory", "agentsync init --config /work/gone.yaml", true},
+			"read configuration: open /folder/gone.yaml: no such file or directory", "agentsync init --config /folder/gone.yaml", true},
 		{"no home for the state", "", noHome, "place the state folder: there is no home folder", "--state DIR or AGENTSYNC_STATE=DIR", false},
 		{"a relative state and no working folder", "", noDir,
 			"place the state folder: a relative path, and no folder that it is relative to", "--state DIR or AGENTSYNC_STATE=DIR, an absolute path", false},
@@ -216,7 +216,7 @@ func TestNoHomeIsNeededWhenStateAndStoreAreGiven(t *testing.T) {
 	env := at("")
 	env.State, env.Store = "state", "/srv/store"
 	got, err := Load("", env)
-	if err != nil || got.State != "/work/state" || got.Store.Path != "/srv/store" || got.File != "" {
+	if err != nil || got.State != "/folder/state" || got.Store.Path != "/srv/store" || got.File != "" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	env = at("", "AGENTSYNC_STATE=/s")
@@ -234,7 +234,7 @@ func TestTheFlagGoesBeforeTheVariableAndThatBeforeTheFile(t *testing.T) {
 	name := write(t, "store: /file\n")
 	env := at("/home/dev", "AGENTSYNC_STORE=rel", "AGENTSYNC_STATE=/variable")
 	got, err := Load(name, env)
-	if err != nil || got.Store.Path != "/work/rel" || got.State != "/variable" {
+	if err != nil || got.Store.Path != "/folder/rel" || got.State != "/variable" {
 		t.Errorf("variables: %+v, %v", got, err)
 	}
 	env.Store, env.State = "s3://bucket", "~/flag"
