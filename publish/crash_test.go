@@ -169,8 +169,11 @@ func TestPowerLoss(t *testing.T) {
 }
 
 func TestFullDisk(t *testing.T) {
-	id := testIdentity(t)
-	for room := int64(0); ; room += 500 {
+	id, stride := testIdentity(t), int64(500)
+	if testing.Short() {
+		stride = 3000
+	}
+	for room := int64(0); ; room += stride {
 		w := newWorld(t, 1, 1, id)
 		if _, err := w.publish(); err != nil {
 			t.Fatal(err)
