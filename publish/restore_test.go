@@ -275,7 +275,7 @@ func TestAMappedFamilyStaysTogether(t *testing.T) {
 }
 
 func TestMapped(t *testing.T) {
-	maps := []PathMap{{"/home/a", "/Users/b"}, {"/home/a/work/", "/w/"}, {`C:\Users\a`, "/home/win"}, {"/", "/mnt"}}
+	maps := []PathMap{{"/home/a", "/Users/b"}, {"/home/a/jobs/", "/w/"}, {`C:\Users\a`, "/home/win"}, {"/", "/mnt"}}
 	for _, row := range []struct {
 		name, at, directory string
 		maps                []PathMap
@@ -284,7 +284,7 @@ func TestMapped(t *testing.T) {
 		{"no map", "projects/-home-a-x/f.jsonl", "/home/a/x", nil, "projects/-home-a-x/f.jsonl"},
 		{"a directory below", "projects/-home-a-x/f.jsonl", "/home/a/x", maps, "projects/-Users-b-x/f.jsonl"},
 		{"the directory itself", "projects/-home-a/f.jsonl", "/home/a", maps, "projects/-Users-b/f.jsonl"},
-		{"the longest one wins", "projects/-home-a-work-x/f.jsonl", "/home/a/work/x", maps, "projects/-w-x/f.jsonl"},
+		{"the longest one wins", "projects/-home-a-jobs-x/f.jsonl", "/home/a/jobs/x", maps, "projects/-w-x/f.jsonl"},
 		{"a name that only begins alike is below the root alone", "projects/-home-ab/f.jsonl", "/home/ab", maps, "projects/-mnt-home-ab/f.jsonl"},
 		{"one that begins alike, and nothing fits", "projects/-home-ab/f.jsonl", "/home/ab", maps[:1], "projects/-home-ab/f.jsonl"},
 		{"a directory of another system", "projects/C--Users-a-x/f.jsonl", `C:\Users\a\x`, maps, "projects/-home-win-x/f.jsonl"},

@@ -108,8 +108,17 @@ func scanRoot(r root, index int, wanted func(key string) bool) scanResult {
 		path := filepath.Join(r.projects(), e.name)
 		switch {
 		case !wanted(e.name):
-		case e.isDir(), e.isLink() && r.follow && leadsToFolder(path):
+		case e.isDir():
 			folders = append(folders, e.name)
+		case e.isLink() && r.follow:
+			switch info, err := os.Stat(path); {
+			case err != nil: // its target may be a missing mount
+				top.problem(path, err)
+			case info.IsDir():
+				folders = append(folders, e.name)
+			default:
+				top.noteOdd(path, e)
+			}
 		default:
 			top.noteOdd(path, e)
 		}
@@ -137,11 +146,6 @@ func scanRoot(r root, index int, wanted func(key string) bool) scanResult {
 		top.add(result)
 	}
 	return top
-}
-
-func leadsToFolder(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }
 
 func (s *scanResult) failAll(errs []error) {
