@@ -52,7 +52,8 @@ func TestLinksAndWhatIsNoFile(t *testing.T) {
 			}
 			read(t, d, id, nil)
 		}
-		if len(page.Problems) != 0 || len(ids) > 8 {
+		// The link to nothing may lead to a disk that is not mounted: what it held is not deleted.
+		if len(page.Problems) != 1 || filepath.Base(page.Problems[0].Path) != "broken.json" || len(ids) > 8 {
 			t.Errorf("problems %v, ids %q", page.Problems, ids)
 		}
 	})
@@ -86,5 +87,20 @@ func TestAFileListedTwiceWhileItMovesIsOneSession(t *testing.T) {
 	page := list(t, driverOf(t, dir))
 	if !slices.Equal(idsOf(page), []string{madeID(1)}) {
 		t.Errorf("ids %q", idsOf(page))
+	}
+}
+
+// TestAFollowedLinkToNothingIsAProblem is a folder of sessions whose disk is not mounted.
+func TestAFollowedLinkToNothingIsAProblem(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, sessionsDir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(dir, "unmounted"), filepath.Join(dir, sessionsDir, "2026")); err != nil {
+		t.Fatal(err)
+	}
+	seen := scan([]home{{dir: dir, follow: true}})
+	if len(seen.problems) != 1 {
+		t.Errorf("found %+v", seen)
 	}
 }

@@ -230,7 +230,10 @@ func (w *walk) entry(rel, path string, e fs.DirEntry) {
 			w.note(codeLink, path, "a link, which is not followed")
 			return
 		}
-		info, err = os.Stat(path)
+		if info, err = os.Stat(path); err != nil { // its target may be a missing mount
+			w.problem(path, err)
+			return
+		}
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
