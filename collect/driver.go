@@ -3,6 +3,8 @@ package collect
 import (
 	"context"
 	"time"
+
+	"agentsync/collect/value"
 )
 
 // Driver reads one source's sessions. It wakes no agent and changes no file.
@@ -27,6 +29,19 @@ type Env struct {
 	Now    time.Time // the pass's one reading of the clock
 	Home   string    // "" when there is none
 	Getenv func(string) string
+	Temp   string // folder for files that live no longer than the pass; "" keeps such things in memory
+	Memory Memory // what sources remember from pass to pass; nil remembers nothing
+}
+
+// Memory keeps small facts that a source must not forget between two short passes, such
+// as the mode that a session was set to. Each source sees its own. It serves many
+// goroutines.
+type Memory interface {
+	// Recall returns what was remembered under a session's id ("" for the source itself)
+	// and a key, and whether there is anything.
+	Recall(sourceID, nativeSessionID, key string) (text string, found bool)
+	// Remember replaces it, durably; "" forgets it.
+	Remember(ctx context.Context, sourceID, nativeSessionID, key, text string) error
 }
 
 // SourceConfig describes one logical source, as the configuration names it.
@@ -43,6 +58,7 @@ type SourceConfig struct {
 	CodexTransport        string
 	CodexSocket           string
 	AllowDangerFullAccess bool
+	Opener                []string // program and arguments that open a link, for starts in an app; the link is added
 	Roots                 []string // folders to read instead of the driver's standard one
 	Symlinks              string   // follow or skip ("" is skip): roots and folders that are links
 }
@@ -63,5 +79,8 @@ type Capabilities struct {
 	Cancel       bool
 	Rename       bool
 	StartSession bool
-	Modes        []string
+	SetMode      bool
+	SetOption    bool
+	Modes        []string    // sorted
+	Options      value.Value // a record of option descriptions by option id; the zero Value for none
 }

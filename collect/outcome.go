@@ -3,6 +3,7 @@ package collect
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"agentsync/collect/value"
 )
@@ -67,6 +68,26 @@ type Outcome struct {
 	Result              value.Value       // a record of the provider's details; the zero Value for none
 	Problem             *OperationProblem // nil when it succeeded
 	Untouched           bool              // no session was changed, so none needs to be read again
+	Session             string            // native id of the session that was changed, when it is not the one asked for
+}
+
+// Investigator finds out, from what the provider keeps, what became of an operation whose
+// outcome nobody saw. An operator may implement it.
+type Investigator interface {
+	// Investigate returns the outcome that the evidence proves, or Unknown with a problem
+	// that says what was looked at and why it proves nothing. It changes nothing and
+	// wakes no session.
+	Investigate(ctx context.Context, nativeSessionID string, t Trace) (Outcome, error)
+}
+
+// Trace is what is known of an operation whose outcome is not.
+type Trace struct {
+	Operation           string // prompt, start, cancel, rename, set-mode or set-config-option
+	Text                string // of a prompt or start
+	Title               string // of a rename
+	Cwd                 string // of a start
+	ProviderOperationID string // turn id, "" when it was never learned
+	ClaimedAt           time.Time
 }
 
 // OperationProblem says why an operation did not succeed. It is part of a receipt and

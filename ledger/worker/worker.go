@@ -1,0 +1,98 @@
+// Package worker runs commands: it validates, claims, calls the provider in admission
+// order for each session, lets a cancellation overtake once the provider can take it,
+// and leaves a receipt for everything. It repeats nothing whose outcome it does not know.
+package worker
+
+import (
+	"context"
+	"time"
+
+	"agentsync/collect"
+	"agentsync/ledger"
+)
+
+// Queued is a valid command and the queue that it came by.
+type Queued struct {
+	ledger.Command
+	Producer string // "" for the owner's own queue
+}
+
+// ID is the command's identity.
+func (q Queued) ID() ledger.CommandID {
+	return ledger.CommandID{Producer: q.Producer, ID: q.Command.ID}
+}
+
+// Target is where claims and receipts are shared with other machines. Its methods may
+// be called by several goroutines.
+type Target interface {
+	// ReadReceipt returns what is known of a command, nil when nobody claimed it.
+	ReadReceipt(ctx context.Context, id ledger.CommandID) (*ledger.SharedReceipt, error)
+	// Claim writes the claim, once for all machines. When somebody else's is there
+	// already, won is false and taken says what is known.
+	Claim(ctx context.Context, r ledger.Receipt) (won bool, taken *ledger.SharedReceipt, err error)
+	// PublishReceipt writes an outcome, durably.
+	PublishReceipt(ctx context.Context, r ledger.Receipt) error
+	// ListReceipts brings the bounded list of receipts in step with these.
+	ListReceipts(ctx context.Context, receipts []ledger.Receipt) error
+}
+
+// Ledger is the local memory of claims: *ledger.Commands.
+type Ledger interface {
+	Get(id ledger.CommandID) (ledger.Receipt, bool, error)
+	Known(id ledger.CommandID) bool
+	Put(ctx context.Context, receipts ...ledger.Receipt) error
+	Forget(ctx context.Context, id ledger.CommandID) error
+	MarkPublished(ctx context.Context, receipts ...ledger.Receipt) error
+	Pending() []ledger.Receipt
+	InFlight() []ledger.Receipt
+}
+
+var _ Ledger = (*ledger.Commands)(nil)
+
+// Session names a session whose published copy is to be brought up to date.
+type Session struct{ SourceID, NativeSessionID string }
+
+// Owner says whose work a source's commands are.
+type Owner int
+
+// Owners of a source.
+const (
+	Nobody    Owner = iota // no installation is known to have the source
+	Ours                   // this installation runs its commands
+	Elsewhere              // another installation does; its commands are left alone
+)
+
+// Options are what a worker works with.
+type Options struct {
+	OwnerDID     string
+	Installation string
+	Target       Target
+	Ledger       Ledger
+	Operators    map[string]collect.Operator // by canonical source id; sources that could not be opened are absent
+	Owner        func(sourceID string) Owner
+	// Refresh publishes sessions anew while the worker goes on. Sessions that were asked
+	// for during a refresh come together in the next. Nil refreshes nothing.
+	Refresh func(ctx context.Context, sessions []Session) error
+	Now     func() time.Time
+	// Observe is told of a receipt that is durable everywhere; it cannot change it.
+	Observe func(ledger.Receipt)
+	// Failed is told of a command whose bookkeeping failed, at once.
+	Failed func(Failure)
+	// Running is told when a command's provider is called and when it is done.
+	Running  func(q Queued, begun bool)
+	Sessions int // sessions worked on at once; 0 is 16
+	// Grace is how long an interrupted operation may take to say how it ended.
+	Grace time.Duration
+}
+
+// Failure is a command whose bookkeeping failed. It carries no payload.
+type Failure struct {
+	ID              ledger.CommandID
+	SourceID        string
+	NativeSessionID string
+	Err             error
+}
+
+func (f *Failure) Error() string { return "command " + f.ID.ID + ": " + f.Err.Error() }
+
+func (f *Failure) Unwrap() error { return f.Err }
