@@ -89,6 +89,7 @@ sources:
     cwd: ~
     roots: [~/old/.claude, relative/./x, /mnt/../srv/y]
     symlinks: follow
+    opener: [tools/open, --new]
     env: {A_TOKEN: "${HOME}", B: ""}
   - id: codex
     driver: codex-app-server
@@ -115,6 +116,7 @@ redact: off
 		Sources: []collect.SourceConfig{
 			{ID: "Claude", Driver: "claude-agent-sdk", ConfigDir: "/home/dev/.claude-work", Cwd: "/home/dev",
 				Roots: []string{"/home/dev/old/.claude", folder + "/relative/x", "/srv/y"}, Symlinks: "follow",
+				Opener: []string{folder + "/tools/open", "--new"},
 				Env: map[string]string{"A_TOKEN": "${HOME}", "B": ""}},
 			{ID: "codex", Driver: "codex-app-server", Enabled: true, CodexBin: "codex", CodexHome: "/srv/codex",
 				CodexTransport: "proxy", CodexSocket: folder + "/run/codex.sock", AllowDangerFullAccess: true},

@@ -17,6 +17,9 @@ const (
 	writeConfigHint = "agentsync init --config "
 )
 
+// openingDriver is the driver whose sessions may start in an app.
+const openingDriver = "claude-agent-sdk"
+
 // knownDrivers are the drivers' names unless the caller says which it has.
 var knownDrivers = []string{"claude-agent-sdk", "codex-app-server", "acp"}
 

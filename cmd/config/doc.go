@@ -22,11 +22,12 @@
 //	redact: off                        # the default; on is refused, nothing masks yet
 //
 // Further keys of a source are configDir, codexBin, codexHome, codexTransport (stdio,
-// managed or proxy), codexSocket and allowDangerFullAccess. Every key is optional
-// except a source's id and driver. A key without a value counts as absent. Aliases
+// managed or proxy), codexSocket, allowDangerFullAccess and opener (the program and the
+// arguments that open a link, so that sessions of Claude start in its app). Every key is
+// optional except a source's id and driver. A key without a value counts as absent. Aliases
 // and merge keys are refused.
 //
 // Paths may start with ~/ for the home folder; relative ones are relative to the
-// folder of the file. In command and codexBin a word without a slash is a program to
+// folder of the file. In command, opener and codexBin a word without a slash is a program to
 // be found along PATH and stays as it is.
 package config

@@ -19,7 +19,7 @@ import (
 var (
 	fileKeys   = []string{"store", "sources", "checkouts", "redact"}
 	sourceKeys = []string{"id", "driver", "enabled", "command", "cwd", "env", "configDir", "codexBin", "codexHome",
-		"codexTransport", "codexSocket", "allowDangerFullAccess", "roots", "symlinks"}
+		"codexTransport", "codexSocket", "allowDangerFullAccess", "opener", "roots", "symlinks"}
 	transports = []string{"stdio", "managed", "proxy"}
 	linkModes  = []string{"follow", "skip"}
 	switches   = []string{"on", "off"}
@@ -126,6 +126,7 @@ func (r *reader) source(key string, node *yaml.Node) collect.SourceConfig {
 		CodexTransport:        r.choice(at("codexTransport"), v["codexTransport"], transports),
 		CodexSocket:           r.text(at("codexSocket"), v["codexSocket"]),
 		AllowDangerFullAccess: r.boolean(at("allowDangerFullAccess"), v["allowDangerFullAccess"], false),
+		Opener:                r.texts(at("opener"), v["opener"], "opener: [xdg-open]"),
 		Roots:                 r.texts(at("roots"), v["roots"], "roots: [/folder, /other]"),
 		Symlinks:              r.choice(at("symlinks"), v["symlinks"], linkModes),
 	}
@@ -148,6 +149,15 @@ func (r *reader) checkDriver(at func(string) string, s collect.SourceConfig) {
 	}
 	if len(s.Command) > 0 && s.Command[0] == "" {
 		r.problem(at("command"), "the program's name is empty", "command: [program, argument]")
+	}
+	if len(s.Opener) == 0 {
+		return
+	}
+	if s.Opener[0] == "" {
+		r.problem(at("opener"), "the program's name is empty", "opener: [xdg-open]")
+	}
+	if s.Driver != "" && s.Driver != openingDriver {
+		r.problem(at("opener"), "only the driver "+openingDriver+" starts sessions in an app", "leave the key out")
 	}
 }
 
@@ -212,6 +222,9 @@ func (r *reader) settleFile(file *File, folder string) {
 		settle(key+"codexBin", &source.CodexBin, s.settleProgram)
 		if len(source.Command) > 0 && source.Command[0] != "" {
 			settle(key+"command[0]", &source.Command[0], s.settleProgram)
+		}
+		if len(source.Opener) > 0 && source.Opener[0] != "" {
+			settle(key+"opener[0]", &source.Opener[0], s.settleProgram)
 		}
 		for j := range source.Roots {
 			settle(fmt.Sprintf("%sroots[%d]", key, j), &source.Roots[j], s.settle)

@@ -12,7 +12,7 @@ import (
 var sample = File{
 	Store: "s3://bucket/prefix?endpoint=http://127.0.0.1:8333",
 	Sources: []collect.SourceConfig{
-		{ID: "claude", Driver: "claude-agent-sdk", Enabled: true},
+		{ID: "claude", Driver: "claude-agent-sdk", Enabled: true, Opener: []string{"xdg-open"}},
 		{ID: "12", Driver: "codex-app-server", CodexHome: "/home/dev/.codex home", CodexBin: "codex", CodexTransport: "proxy",
 			CodexSocket: "/run/x", AllowDangerFullAccess: true, Symlinks: "skip"},
 		{ID: "opencode", Driver: "acp", Enabled: true, Command: []string{"opencode", "acp", "", "- x", "#", "on", "1.5", "~", "a: b", `"\`},
