@@ -50,15 +50,15 @@ func SessionKey(sourceID, nativeSessionID string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return encodeComponent(source) + "/" + encodeComponent(session), nil
+	return EncodeComponent(source) + "/" + EncodeComponent(session), nil
 }
 
 // ParseKey takes a session key apart. Only the exact text that SessionKey makes of the
 // two ids is a key; everything else is a *KeyError.
 func ParseKey(key string) (sourceID, nativeSessionID string, err error) {
 	source, session, found := strings.Cut(key, "/")
-	sourceID, okSource := decodeComponent(source)
-	nativeSessionID, okSession := decodeComponent(session)
+	sourceID, okSource := DecodeComponent(source)
+	nativeSessionID, okSession := DecodeComponent(session)
 	if !found || !okSource || !okSession {
 		return "", "", malformed(key)
 	}
@@ -112,8 +112,8 @@ func lowerASCII(s string) bool {
 
 const upperHex = "0123456789ABCDEF"
 
-// encodeComponent percent-encodes as ECMAScript's encodeURIComponent does.
-func encodeComponent(s string) string {
+// EncodeComponent percent-encodes as ECMAScript's encodeURIComponent does.
+func EncodeComponent(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
 		if c := s[i]; unreserved(c) {
@@ -135,8 +135,8 @@ func unreserved(c byte) bool {
 	return strings.IndexByte("-_.!~*'()", c) >= 0
 }
 
-// decodeComponent undoes encodeComponent; ok is false for a broken escape.
-func decodeComponent(s string) (text string, ok bool) {
+// DecodeComponent undoes EncodeComponent; ok is false for a broken escape.
+func DecodeComponent(s string) (text string, ok bool) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if s[i] != '%' {
