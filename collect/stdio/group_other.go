@@ -1,0 +1,9 @@
+//go:build unix && !linux
+
+package stdio
+
+import "syscall"
+
+// attributes cannot tie the child to the life of this process here: when this process is
+// killed, the child sees the end of its input and no more.
+func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

@@ -1,0 +1,63 @@
+package stdio
+
+import "time"
+
+const (
+	outsiderWait = 250 * time.Millisecond // for the output of who left the group, once the group is gone
+	stuckWait    = 5 * time.Second        // for a killed leader: longer is a fault of the system
+)
+
+// Stop ends the child: it closes standard input, waits for grace, asks the whole group to
+// end, waits for grace again, and kills it. It returns when nothing of the group is left;
+// only a process that left the group on purpose is not ended. What was not read is lost.
+// Any goroutine may call it, more than once.
+func (p *Process) Stop(grace time.Duration) {
+	_ = p.CloseInput()
+	if !within(p.gone, grace) {
+		p.group.ask()
+		if !within(p.gone, grace) {
+			p.group.kill()
+			if !within(p.gone, stuckWait) {
+				return // killed, and held by the system all the same
+			}
+		}
+	}
+	p.stopped.Store(true)
+	_ = p.stdout.Close()
+	p.readOnce.Do(func() { close(p.read) })
+	<-p.done
+}
+
+// within waits for a channel to be closed, and reports whether it was before the limit.
+func within(closed <-chan struct{}, limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-closed:
+		return true
+	case <-timer.C:
+	}
+	select {
+	case <-closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// awaitReader returns when stdout was read to its end. The group is gone by now, so the
+// pipe ends with what it holds, unless a process outside the group holds it open: when
+// the same read has waited for one whole period, nothing more is to come, and stdout is
+// closed.
+func (p *Process) awaitReader() {
+	for last := int64(-1); !within(p.read, outsiderWait); {
+		call := p.calls.Load()
+		if p.waiting.Load() && call == last {
+			p.outsider.Store(true)
+			_ = p.stdout.Close()
+			<-p.read
+			return
+		}
+		last = call
+	}
+}
