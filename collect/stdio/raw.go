@@ -2,6 +2,7 @@ package stdio
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 )
@@ -33,13 +34,18 @@ func (r raw) Read(b []byte) (int, error) {
 func (r raw) Write(b []byte) (int, error) {
 	r.p.input.Lock()
 	defer r.p.input.Unlock()
-	if r.p.inputErr == nil {
-		r.p.inputErr = r.p.send(b)
-	}
 	if r.p.inputErr != nil {
-		return 0, r.p.inputErr
+		return 0, fmt.Errorf("write to %s: %w: %w", r.p.name, ErrNotSent, r.p.inputErr)
 	}
-	return len(b), nil
+	sent, err := r.p.send(b)
+	if err == nil {
+		return sent, nil
+	}
+	if r.p.stopped.Load() {
+		err = ErrStopped
+	}
+	r.p.inputErr = err
+	return sent, fmt.Errorf("write to %s: %w", r.p.name, err)
 }
 
 // Close ends the child's standard input.
