@@ -5,6 +5,22 @@ import (
 	"agentsync/collect/value"
 )
 
+const commandSchema = "commonfabric.agent-connector.command"
+
+// Limits of a command's texts, in UTF-16 units before trimming (spec 5.8).
+const (
+	maxType      = 64
+	maxID        = 256
+	maxSourceID  = 256
+	maxSessionID = 1024
+	maxCreatedAt = 128
+	maxPrompt    = 131072
+	maxTitle     = 512
+	maxMode      = 128
+	maxOptionKey = 256
+	maxCwd       = 4096
+)
+
 // CommandType is what a command asks for.
 type CommandType string
 
@@ -17,6 +33,14 @@ const (
 	SetMode         CommandType = "set-mode"
 	SetConfigOption CommandType = "set-config-option"
 )
+
+func (t CommandType) known() bool {
+	switch t {
+	case Prompt, Start, Cancel, Rename, SetMode, SetConfigOption:
+		return true
+	}
+	return false
+}
 
 // CommandID names a command: an id within the queue that it came by.
 type CommandID struct {
@@ -58,23 +82,64 @@ func (e *InvalidCommandError) Error() string { return "command: " + e.Field + " 
 // Limits count UTF-16 units before trimming (spec 5.8). Another owner's command, and
 // whatever breaks a rule, is an *InvalidCommandError.
 func ParseCommand(element value.Value, ownerDID string) (Command, error) {
-	return Command{}, &InvalidCommandError{"schema", "is not read yet"}
+	if element.Kind() == value.String {
+		captured, err := new(value.Tape).Capture(element.Text())
+		if err != nil {
+			return Command{}, &InvalidCommandError{"element", "is a string but no JSON"}
+		}
+		element = captured.Value
+	}
+	if element.Kind() != value.Record {
+		return Command{}, &InvalidCommandError{"element", "is no record"}
+	}
+	if !says(element, "schema", commandSchema) {
+		return Command{}, &InvalidCommandError{"schema", "is not that of commands"}
+	}
+	if ownerDID == "" || !says(element, "ownerDid", ownerDID) {
+		return Command{}, &InvalidCommandError{"ownerDid", "is not the owner's"}
+	}
+	f := fields{record: element}
+	c := Command{
+		OwnerDID:        ownerDID,
+		ID:              f.id("id", maxID, collect.SessionID),
+		CreatedAt:       f.text("createdAt", maxCreatedAt),
+		SourceID:        f.id("sourceId", maxSourceID, collect.SourceID),
+		NativeSessionID: f.id("nativeSessionId", maxSessionID, collect.SessionID),
+		Type:            CommandType(f.text("type", maxType)),
+		Payload:         f.detached("payload"),
+		Force:           f.flag("force"),
+		RequestedBy:     f.anyText("requestedBy"),
+	}
+	if !c.Type.known() {
+		f.refuse("type", "is not known")
+	}
+	if f.problem != nil {
+		return Command{}, f.problem
+	}
+	return c, nil
 }
 
 // Value renders the command as a record, the form that is queued.
-func (c Command) Value() value.Value { return value.Value{} }
-
-// PromptInput returns the payload of a prompt; an *InvalidCommandError when it is none.
-func (c Command) PromptInput() (collect.PromptInput, error) { return collect.PromptInput{}, nil }
-
-// StartInput returns the payload of a start; an *InvalidCommandError when it is none.
-func (c Command) StartInput() (collect.StartInput, error) { return collect.StartInput{}, nil }
-
-// Title returns the payload of a rename; an *InvalidCommandError when it is none.
-func (c Command) Title() (string, error) { return "", nil }
-
-// Mode returns the payload of a set-mode; an *InvalidCommandError when it is none.
-func (c Command) Mode() (string, error) { return "", nil }
-
-// Option returns the payload of a set-config-option; an *InvalidCommandError when it is none.
-func (c Command) Option() (key string, v value.Value, err error) { return "", value.Value{}, nil }
+func (c Command) Value() value.Value {
+	b := value.NewBuilder().Record()
+	b.Key("schema").String(commandSchema)
+	b.Key("ownerDid").String(c.OwnerDID)
+	b.Key("id").String(c.ID)
+	b.Key("createdAt").String(c.CreatedAt)
+	b.Key("sourceId").String(c.SourceID)
+	b.Key("nativeSessionId").String(c.NativeSessionID)
+	b.Key("type").String(string(c.Type))
+	b.Key("payload")
+	if c.Payload.Kind() == value.Record {
+		b.Value(c.Payload)
+	} else {
+		b.Record().End()
+	}
+	if c.Force {
+		b.Key("force").Bool(true)
+	}
+	if c.RequestedBy != "" {
+		b.Key("requestedBy").String(c.RequestedBy)
+	}
+	return b.End().Finish()
+}

@@ -45,12 +45,15 @@ func (e *VersionError) Error() string {
 // CorruptError reports a stored file that is not what it should be. Nothing has been
 // changed.
 type CorruptError struct {
-	Path  string
+	Path  string // "" when it is not known to whoever found the damage
 	Field string
 	Err   error
 }
 
 func (e *CorruptError) Error() string {
+	if e.Path == "" {
+		return fmt.Sprintf("damaged %s: %v", e.Field, e.Err)
+	}
 	return fmt.Sprintf("%s: damaged %s: %v", e.Path, e.Field, e.Err)
 }
 

@@ -29,6 +29,8 @@ type FS interface {
 	Create(path string, mode fs.FileMode) (File, error)
 	// Open opens a regular file for reading; anything else, a link too, is an error.
 	Open(path string) (File, error)
+	// Append opens a regular file for writing at its end; anything else, a link too, is an error.
+	Append(path string) (File, error)
 	// Mkdir makes one folder; fs.ErrExist when the name is taken.
 	Mkdir(path string, mode fs.FileMode) error
 	// Rename moves a file and replaces what had its new name.

@@ -36,7 +36,11 @@ func (osFS) Create(path string, mode fs.FileMode) (File, error) {
 	return osFile{file}, nil
 }
 
-func (osFS) Open(path string) (File, error) {
+func (osFS) Open(path string) (File, error) { return openRegular(path, os.O_RDONLY) }
+
+func (osFS) Append(path string) (File, error) { return openRegular(path, os.O_WRONLY|os.O_APPEND) }
+
+func openRegular(path string, flag int) (File, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil, err
@@ -44,7 +48,7 @@ func (osFS) Open(path string) (File, error) {
 	if !info.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: errNotRegular}
 	}
-	file, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
+	file, err := os.OpenFile(path, flag|noFollow, 0)
 	if err != nil {
 		return nil, err
 	}

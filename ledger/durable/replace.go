@@ -46,6 +46,28 @@ func Create(fsys FS, path string, content []byte, mode fs.FileMode) error {
 	return nil
 }
 
+// Append adds content to the end of a file that exists, durable with the file's name once
+// Append returns. After an error any part of it may be there, and may be followed by
+// nothing or by zeros.
+func Append(fsys FS, path string, content []byte) error {
+	file, err := fsys.Append(path)
+	if err != nil {
+		return fmt.Errorf("append to %s: %w", path, err)
+	}
+	_, err = file.Write(content)
+	if err == nil {
+		err = file.Sync()
+	}
+	err = errors.Join(err, file.Close())
+	if err == nil {
+		err = fsys.SyncDir(filepath.Dir(path)) // its maker may have died before its own sync
+	}
+	if err != nil {
+		return fmt.Errorf("append to %s: %w", path, err)
+	}
+	return nil
+}
+
 // Settle gives a finished, synced temporary file its name, once and durably, and
 // removes the temporary name whatever happens. A taken name is fs.ErrExist. Then too
 // the folder has been synced: the one who took the name may have died before its own
