@@ -15,12 +15,14 @@ import (
 // Kind is the driver kind of a source that this package reads.
 const Kind = "codex-app-server"
 
-// Driver reads the threads of one or more Codex homes. Its methods may be called by
-// several goroutines.
+// Driver reads the threads of one or more Codex homes, and operates on those of the first
+// one. Its methods may be called by several goroutines.
 type Driver struct {
 	source collect.Descriptor
 	homes  []home
 	env    collect.Env
+	cwd    string // where sessions start, "" when not configured
+	live   *live
 
 	mu      sync.Mutex
 	catalog *catalog // of the last listing, nil before the first
@@ -29,7 +31,8 @@ type Driver struct {
 var _ collect.Driver = (*Driver)(nil)
 
 // New configures a driver. It fails when the source's id is no identity, when no home
-// is known, or when symlinks is neither follow nor skip; it looks at no file.
+// is known, and when symlinks or the transport is none of its choices; it looks at no
+// file and starts nothing.
 func New(cfg collect.SourceConfig, env collect.Env) (*Driver, error) {
 	id, err := collect.SourceID(cfg.ID)
 	if err != nil {
@@ -42,8 +45,13 @@ func New(cfg collect.SourceConfig, env collect.Env) (*Driver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure source %s: %w", id, err)
 	}
-	return &Driver{homes: list, env: env, source: collect.Descriptor{ID: id, Driver: Kind,
-		Capabilities: collect.Capabilities{Inventory: true, Read: true}}}, nil
+	how, err := newLaunch(cfg, env, list[0].dir)
+	if err != nil {
+		return nil, fmt.Errorf("configure source %s: %w", id, err)
+	}
+	return &Driver{homes: list, env: env, cwd: cfg.Cwd, live: newLive(how, cfg.AllowDangerFullAccess),
+		source: collect.Descriptor{ID: id, Driver: Kind, Capabilities: collect.Capabilities{Inventory: true, Read: true,
+			Prompt: true, Cancel: true, Rename: true, StartSession: true}}}, nil
 }
 
 // Folders returns the homes that are read, in the order of their precedence.
@@ -58,11 +66,15 @@ func (d *Driver) Folders() []string {
 // Source describes the source.
 func (d *Driver) Source() collect.Descriptor { return d.source }
 
-// Start has nothing to start: reading needs no agent.
+// Start has nothing to start: reading needs no agent, and the first operation starts it.
 func (d *Driver) Start(ctx context.Context) error { return ctx.Err() }
 
-// Stop has nothing to stop.
-func (d *Driver) Stop() error { return nil }
+// Stop interrupts the turns that still run and ends the app server, if there is one. What
+// the driver started has ended when it returns, but for a daemon that others use.
+func (d *Driver) Stop() error {
+	d.live.stop()
+	return nil
+}
 
 // ListSessions returns all threads as one page, the newest file name first. It lists
 // folders and reads the index of names; it opens no rollout. A home that is not there

@@ -11,7 +11,7 @@ const maxBases = 16
 
 // summary is a thread's metadata: what its header says, its name or else its first
 // prompt for a title, and its place for being archived. Whether a thread is active no
-// file tells.
+// file tells: only while a turn of this driver runs in it, it is known to be.
 func (d *Driver) summary(c *catalog, f file, h head, updatedAt string) collect.Summary {
 	archived := f.archived
 	s := collect.Summary{NativeSessionID: f.id, UpdatedAt: &updatedAt, Archived: &archived}
@@ -35,6 +35,10 @@ func (d *Driver) summary(c *catalog, f file, h head, updatedAt string) collect.S
 	}
 	if f.rel == indexFile {
 		s.Hidden = true
+	}
+	if d.live.runs.turning(f.id) {
+		working := true
+		s.Active = &working
 	}
 	s.Raw = d.raw(f, h, name, preview)
 	return s
