@@ -1,10 +1,19 @@
-// Package worker runs commands: it validates, claims, calls the provider in admission
-// order for each session, lets a cancellation overtake once the provider can take it,
-// and leaves a receipt for everything. It repeats nothing whose outcome it does not know.
+// Package worker runs commands: it claims them, calls the provider in admission order
+// for each session, lets a cancellation overtake once the provider can take it, and
+// leaves a receipt for everything. It repeats nothing whose outcome it does not know,
+// and writes no outcome of a command that another installation claimed.
+//
+// A claim whose answer was lost is read back. Is it there, the command runs. Is it not,
+// or cannot be told, then the local receipt is "claim-publish-failed" and the provider is
+// not called. That receipt stays at home, since only who holds the claim may write an
+// outcome: the next pass forgets it when nobody has the claim, so that the command runs
+// then, and publishes it when the claim turns out to have come through after all.
 package worker
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"time"
 
 	"agentsync/collect"
@@ -83,6 +92,71 @@ type Options struct {
 	Sessions int // sessions worked on at once; 0 is 16
 	// Grace is how long an interrupted operation may take to say how it ended.
 	Grace time.Duration
+	// ListEvery is how long receipts gather for one change of the list while commands
+	// are at work; 0 is half a second.
+	ListEvery time.Duration
+	// Find returns a queued command, for Reconcile; found is false when the queue has
+	// it no longer. Nil finds nothing.
+	Find func(ctx context.Context, id ledger.CommandID) (q Queued, found bool, err error)
+}
+
+const (
+	defaultSessions  = 16
+	defaultListEvery = 500 * time.Millisecond
+)
+
+// ErrInterrupted is the cause with which Interrupt ends operations, and what Handle
+// returns afterwards.
+var ErrInterrupted = errors.New("interrupted")
+
+// Stats counts what became of the commands that were handed over. A command that is
+// handed over again counts again.
+type Stats struct {
+	Admitted  int                          // scheduled
+	Known     int                          // skipped: in the ledger or scheduled already
+	Elsewhere int                          // left alone: another installation's
+	Waiting   int                          // left alone: nobody is known to have the source
+	Left      int                          // scheduled and not begun before Interrupt; the next pass has them
+	Adopted   int                          // an outcome was found in the store
+	Orphaned  int                          // a claim of ours without an outcome became unknown
+	Ran       map[ledger.ReceiptStatus]int // claimed here, by outcome
+	Failures  int                          // bookkeeping that failed, see Drain
+}
+
+// Worker runs commands. It serves many goroutines. Drain must be the last call.
+type Worker struct {
+	o         Options
+	work      context.Context // of operations; Interrupt ends it
+	stop      context.CancelCauseFunc
+	books     context.Context // of bookkeeping, which nothing ends
+	handing   sync.Mutex      // one Handle at a time
+	refresher refresher
+	lister    lister
+
+	mu        sync.Mutex // guards what follows, and the fields of lines and tasks
+	lines     map[string]*line
+	ready     []*line // lines with a command to run that no runner holds
+	runners   int
+	scheduled map[ledger.CommandID]bool
+	tasks     tally // admitted and unfinished commands
+	hands     tally // goroutines
+	stats     Stats
+	failures  []error // since the last Drain
+}
+
+// New returns a worker that has nothing to do yet.
+func New(o Options) *Worker {
+	if o.Sessions <= 0 {
+		o.Sessions = defaultSessions
+	}
+	if o.ListEvery <= 0 {
+		o.ListEvery = defaultListEvery
+	}
+	w := &Worker{o: o, books: context.Background(), lines: map[string]*line{},
+		scheduled: map[ledger.CommandID]bool{}, tasks: newTally(), hands: newTally()}
+	w.work, w.stop = context.WithCancelCause(w.books)
+	w.stats.Ran = map[ledger.ReceiptStatus]int{}
+	return w
 }
 
 // Failure is a command whose bookkeeping failed. It carries no payload.
