@@ -51,7 +51,7 @@ func (w *work) tryCommit(changed []rowChange, sources []document.Source, dirs ma
 	if err != nil {
 		return false, err
 	}
-	g, err := w.putHead(w.ctx, w.base, link, w.Now)
+	g, err := w.putHead(w.ctx, w.base, &document.Head{Name: sessionsHead, Root: link, Time: stamp(w.Now)})
 	if errors.Is(err, store.ErrExists) {
 		return false, nil
 	}

@@ -35,49 +35,61 @@ type PruneReport struct {
 	Removed              []Pruned
 }
 
-// Prune removes heads beyond those kept, and packs that no kept head reaches. It
-// never removes anything younger than the grace period, since a publisher that is
-// at work has packs that no head names yet. When anything that is kept cannot be
+// Prune removes heads beyond those kept, packs that no kept head reaches, and commands
+// whose outcome is known. It never removes anything younger than the grace period, since
+// a publisher that is at work has packs that no head names yet. It never removes a claim
+// or an outcome, so that nothing ever runs again. When anything that is kept cannot be
 // read, nothing is removed.
 func (t *Target) Prune(ctx context.Context, o PruneOptions) (PruneReport, error) {
 	var r PruneReport
-	lib := t.library(ctx)
-	heads, err := t.headNames(ctx)
-	if err != nil || len(heads) == 0 {
-		return r, err
+	if err := t.pruneSessions(ctx, o, &r); err != nil {
+		return PruneReport{}, err
 	}
-	needed := map[digest.Digest]bool{}
-	links := map[document.Link]bool{}
-	for age, n := range slices.Backward(slices.Sorted(maps.Keys(heads))) {
-		entry := heads[n]
-		if len(heads)-age > max(1, o.Keep) && o.Now.Sub(entry.Modified) >= o.Grace {
-			r.Removed = append(r.Removed, Pruned{entry.Name, entry.Size, "older generation"})
-			continue
-		}
-		r.KeptHeads++
-		if err := t.mark(lib, n, needed, links); err != nil {
-			return PruneReport{}, fmt.Errorf("mark what generation %d needs: %w", n, err)
-		}
+	lists, err := t.headNames(ctx, receiptsHead)
+	if err != nil {
+		return PruneReport{}, err
 	}
-	slices.Reverse(r.Removed) // the oldest goes first, so that no gap is ever left
-	if err := t.sweepable(ctx, o, needed, &r); err != nil || !o.Apply {
+	_, removed := thin(lists, o, "older list of receipts")
+	r.Removed = append(r.Removed, removed...)
+	if err := t.settledCommands(ctx, o, &r); err != nil || !o.Apply {
 		return r, err
 	}
 	return r, t.remove(ctx, r.Removed)
 }
 
-func (t *Target) headNames(ctx context.Context) (map[uint64]store.Entry, error) {
-	heads := map[uint64]store.Entry{}
-	err := t.Store.List(ctx, store.HeadPrefix(sessionsHead), func(e store.Entry) error {
-		if _, n, err := store.ParseHeadName(e.Name); err == nil {
-			heads[n] = e
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list heads: %w", err)
+// pruneSessions lists the generations and packs that go.
+func (t *Target) pruneSessions(ctx context.Context, o PruneOptions, r *PruneReport) error {
+	heads, err := t.headNames(ctx, sessionsHead)
+	if err != nil || len(heads) == 0 {
+		return err
 	}
-	return heads, nil
+	lib := t.library(ctx)
+	needed := map[digest.Digest]bool{}
+	links := map[document.Link]bool{}
+	kept, removed := thin(heads, o, "older generation")
+	for _, n := range kept {
+		r.KeptHeads++
+		if err := t.mark(lib, n, needed, links); err != nil {
+			return fmt.Errorf("mark what generation %d needs: %w", n, err)
+		}
+	}
+	r.Removed = removed
+	return t.sweepable(ctx, o, needed, r)
+}
+
+// thin decides which states of a head stay, the newest first, and which go, the oldest
+// first, so that no gap is ever left.
+func thin(heads map[uint64]store.Entry, o PruneOptions, why string) (kept []uint64, removed []Pruned) {
+	for age, n := range slices.Backward(slices.Sorted(maps.Keys(heads))) {
+		entry := heads[n]
+		if len(heads)-age > max(1, o.Keep) && o.Now.Sub(entry.Modified) >= o.Grace {
+			removed = append(removed, Pruned{entry.Name, entry.Size, why})
+			continue
+		}
+		kept = append(kept, n)
+	}
+	slices.Reverse(removed)
+	return kept, removed
 }
 
 // mark notes every pack that a generation links into. The root's list of packs may

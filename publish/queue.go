@@ -1,12 +1,16 @@
 package publish
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"agentsync/collect"
 	"agentsync/ledger"
+	"agentsync/publish/document"
+	"agentsync/publish/store"
 )
 
 // What a caller asks of a failure to queue a command.
@@ -44,24 +48,121 @@ type Queue struct {
 // Send signs a command and puts it into a queue, once: the same command again is no
 // error, another one under its id is ErrCommandExists. The signer is the queue's: the
 // owner, or the producer that was bound. It also serves a target without a signer.
+// After any other error the command may be there: sending it again is safe.
 func (t *Target) Send(ctx context.Context, producer string, signer Signer, c ledger.Command) error {
-	return ErrNoProducer
+	p, err := t.producer(ctx, producer)
+	if err != nil {
+		return err
+	}
+	if signer.DID() != p.DID {
+		return fmt.Errorf("send to %s: %w", queueTitle(producer), ErrNotProducer)
+	}
+	valid, err := ledger.ParseCommand(c.Value(), t.format.OwnerDID)
+	if err != nil {
+		return fmt.Errorf("send to %s: %w", queueTitle(producer), err)
+	}
+	sealed := document.SealCommand(valid, signer.DID())
+	text := t.seal(sealed, signer, producer)
+	if len(text) > maxRecord {
+		return fmt.Errorf("send to %s: the command %w", queueTitle(producer), errTooLarge)
+	}
+	name := store.CommandName(producer, valid.ID)
+	err = store.PutOnce(ctx, t.Store, name, text)
+	if errors.Is(err, store.ErrExists) {
+		return t.sentBefore(ctx, name, sealed, p)
+	}
+	return err
+}
+
+// sentBefore returns nil if what has the name is the same command, in whichever spelling.
+func (t *Target) sentBefore(ctx context.Context, name string, sealed *document.Sealed, p Producer) error {
+	size, err := t.Store.Stat(ctx, name)
+	if err != nil {
+		return fmt.Errorf("compare with %s: %w", name, err)
+	}
+	taken, err := t.readSealed(ctx, name, size, document.SchemaCommand)
+	var damaged *DamagedError
+	if err != nil && !errors.As(err, &damaged) {
+		return fmt.Errorf("compare with %s: %w", name, err)
+	}
+	if err != nil || t.checkSeal(taken, p.DID, p.Name) != nil ||
+		!bytes.Equal(taken.Message("", ""), sealed.Message("", "")) {
+		return fmt.Errorf("send %s: %w", name, ErrCommandExists)
+	}
+	return nil
+}
+
+func queueTitle(producer string) string {
+	if producer == "" {
+		return "the owner's queue"
+	}
+	return fmt.Sprintf("the queue of %.80q", producer)
+}
+
+// producer returns who may send to a queue.
+func (t *Target) producer(ctx context.Context, name string) (Producer, error) {
+	if name == "" {
+		return Producer{DID: t.format.OwnerDID}, nil
+	}
+	binding := store.BindingName(name)
+	size, err := t.Store.Stat(ctx, binding)
+	if errors.Is(err, store.ErrNotFound) {
+		return Producer{}, fmt.Errorf("look for %s: %w", queueTitle(name), ErrNoProducer)
+	}
+	if err != nil {
+		return Producer{}, fmt.Errorf("look for %s: %w", queueTitle(name), err)
+	}
+	p, err := t.readBinding(ctx, binding, size)
+	if err == nil && p.Name != name {
+		err = &DamagedError{binding, errMisnamed}
+	}
+	return p, err
+}
+
+// readBinding reads and checks what binds a queue.
+func (t *Target) readBinding(ctx context.Context, name string, size int64) (Producer, error) {
+	s, err := t.readSealed(ctx, name, size, document.SchemaProducer)
+	if err != nil {
+		return Producer{}, err
+	}
+	p, err := document.ParseProducer(s)
+	switch {
+	case err != nil:
+	case p.OwnerDID != t.format.OwnerDID:
+		err = errOwner
+	case store.BindingName(p.Name) != name:
+		err = errMisnamed
+	default:
+		err = t.checkSeal(s, t.format.OwnerDID, p.Name)
+	}
+	if err != nil {
+		return Producer{}, &DamagedError{name, err}
+	}
+	return Producer{Name: p.Name, DID: p.DID, Time: p.Time}, nil
 }
 
 // BindProducer gives a producer a queue of its own, which takes only what the key did
 // has signed. It is signed by the owner, and binding again to the same key changes
 // nothing; to another one it is ErrNotProducer.
 func (t *Target) BindProducer(ctx context.Context, producer, did string, now time.Time) error {
-	return ErrNoProducer
-}
-
-// Producers lists the queues, the owner's first; bindings that do not hold are problems.
-func (t *Target) Producers(ctx context.Context) ([]Producer, []collect.Problem, error) {
-	return nil, nil, nil
-}
-
-// Queued reads the queues. Commands that skip accepts are passed over, unread where
-// their name tells their id.
-func (t *Target) Queued(ctx context.Context, skip func(ledger.CommandID) bool) (Queue, error) {
-	return Queue{}, nil
+	if t.Signer == nil {
+		return fmt.Errorf("bind %s: %w", queueTitle(producer), errUnsignable)
+	}
+	if name, err := collect.SourceID(producer); err != nil || name != producer {
+		return fmt.Errorf("bind %s: the name is not in its canonical form", queueTitle(producer))
+	}
+	if err := ledger.VerifyDID(did, nil, nil); !errors.Is(err, ledger.ErrSignature) {
+		return fmt.Errorf("bind %s: %w", queueTitle(producer), err)
+	}
+	binding := &document.Producer{OwnerDID: t.format.OwnerDID, Name: producer, DID: did, Time: stamp(now)}
+	name := store.BindingName(producer)
+	err := store.PutOnce(ctx, t.Store, name, t.seal(binding.Seal(t.Signer.DID()), t.Signer, producer))
+	if !errors.Is(err, store.ErrExists) {
+		return err
+	}
+	bound, err := t.producer(ctx, producer)
+	if err == nil && bound.DID != did {
+		err = fmt.Errorf("bind %s: %w", queueTitle(producer), ErrNotProducer)
+	}
+	return err
 }

@@ -8,14 +8,13 @@ package publish
 import (
 	"context"
 	"crypto/ed25519"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"agentsync/hashgraph"
-	"agentsync/hashgraph/digest"
 	"agentsync/ledger"
 	"agentsync/ledger/durable"
 	"agentsync/publish/document"
@@ -50,11 +49,14 @@ type Options struct {
 	Workers      int // sessions read at once; 0 is one
 }
 
-// Target is one store, opened. Its methods may not run at the same time.
+// Target is one store, opened. Its methods may not run at the same time, but for those
+// that say so.
 type Target struct {
 	Options
 	format *document.Format
 	packs  *document.Packs
+	random sync.Mutex // held while Rand is read
+	lists  listings
 }
 
 // What a caller asks of a failure to open.
@@ -133,123 +135,3 @@ func (t *Target) library(ctx context.Context) *library {
 func stamp(now time.Time) string { return now.UTC().Format(stampForm) }
 
 const stampForm = "2006-01-02T15:04:05.000Z"
-
-// generation is one published state: a head and the root it names.
-type generation struct {
-	head *document.Head
-	text digest.Digest // of the head's bytes
-	root *document.Root
-}
-
-const sessionsHead = "sessions"
-
-// newest returns the newest generation, or nil when nothing was published. The hint
-// saves a listing; when it is wrong the listing finds the head.
-func (t *Target) newest(lib *library) (*generation, error) {
-	n := t.hint(lib.ctx)
-	if n > 0 {
-		if _, err := t.Store.Stat(lib.ctx, store.HeadName(sessionsHead, n)); err != nil {
-			n = 0
-		}
-	}
-	if n == 0 {
-		var err error
-		if n, err = t.listNewest(lib.ctx); n == 0 || err != nil {
-			return nil, err
-		}
-	}
-	for {
-		_, err := t.Store.Stat(lib.ctx, store.HeadName(sessionsHead, n+1))
-		if errors.Is(err, store.ErrNotFound) {
-			return t.generation(lib, n)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("look for the newest head: %w", err)
-		}
-		n++
-	}
-}
-
-func (t *Target) hint(ctx context.Context) uint64 {
-	text, err := t.Store.Get(ctx, store.HintName(sessionsHead), 0, -1, nil)
-	if err != nil {
-		return 0
-	}
-	var n uint64
-	if _, err := fmt.Sscanf(string(text), "%d", &n); err != nil {
-		return 0
-	}
-	return n
-}
-
-func (t *Target) listNewest(ctx context.Context) (uint64, error) {
-	var newest uint64
-	err := t.Store.List(ctx, store.HeadPrefix(sessionsHead), func(e store.Entry) error {
-		if _, n, err := store.ParseHeadName(e.Name); err == nil {
-			newest = max(newest, n)
-		}
-		return nil
-	})
-	if err != nil {
-		return 0, fmt.Errorf("list heads: %w", err)
-	}
-	return newest, nil
-}
-
-// generation reads and checks the n-th head, and reads its root.
-func (t *Target) generation(lib *library, n uint64) (*generation, error) {
-	g, err := t.readHead(lib, n)
-	if err != nil {
-		return nil, err
-	}
-	if g.root, err = lib.root(g.head.Root); err != nil {
-		return nil, err
-	}
-	if g.root.Generation != g.head.Generation || g.root.OwnerDID != t.format.OwnerDID {
-		return nil, &DamagedError{store.HeadName(sessionsHead, n), errors.New("its root is another's")}
-	}
-	return g, nil
-}
-
-func (t *Target) readHead(lib *library, n uint64) (*generation, error) {
-	name := store.HeadName(sessionsHead, n)
-	text, err := t.Store.Get(lib.ctx, name, 0, -1, nil)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
-	head, err := document.ParseHead(text, lib.packs)
-	if err != nil {
-		return nil, &DamagedError{name, err}
-	}
-	if head.Name != sessionsHead || head.Generation != int64(n) || head.Writer != t.format.OwnerDID {
-		return nil, &DamagedError{name, errors.New("not this owner's head of that number")}
-	}
-	if err := ledger.VerifyDID(head.Writer, head.Signed(), head.Signature); err != nil {
-		return nil, &DamagedError{name, err}
-	}
-	return &generation{head: head, text: digest.Sum(text)}, nil
-}
-
-// putHead writes the generation after base. store.ErrExists means that somebody
-// else did first.
-func (t *Target) putHead(ctx context.Context, base *generation, root document.Link, now time.Time) (*generation, error) {
-	nonce := make([]byte, 16)
-	if _, err := io.ReadFull(t.Rand, nonce); err != nil {
-		return nil, fmt.Errorf("draw a nonce: %w", err)
-	}
-	head := &document.Head{Name: sessionsHead, Generation: 1, Nonce: hex.EncodeToString(nonce),
-		Writer: t.Signer.DID(), Installation: t.Installation, Root: root, Time: stamp(now)}
-	if base != nil {
-		head.Generation = base.head.Generation + 1
-		head.Previous = base.text.String()
-	}
-	head.Signature = t.Signer.Sign(head.Signed())
-	text := head.Text()
-	name := store.HeadName(sessionsHead, uint64(head.Generation))
-	if err := store.PutOnce(ctx, t.Store, name, text); err != nil {
-		return nil, fmt.Errorf("put %s: %w", name, err)
-	}
-	// The head is the truth; a hint that cannot be written only costs a listing.
-	_ = t.Store.Hint(ctx, store.HintName(sessionsHead), fmt.Appendf(nil, "%d\n", head.Generation))
-	return &generation{head: head, text: digest.Sum(text)}, nil
-}

@@ -28,6 +28,8 @@ type VerifyReport struct {
 	Bytes                                   int64 // of packs
 	Hashes                                  int   // canonical hashes recomputed
 	Unneeded                                int   // documents that no kept generation links to
+	Producers, Commands, Claims, Outcomes   int   // valid ones
+	Lists                                   int   // kept states of the list of receipts
 	Problems                                []VerifyProblem
 }
 
@@ -39,13 +41,17 @@ type VerifyProblem struct {
 
 // Verify checks everything that a kept generation reaches: signatures and the chain
 // of heads, every link, every pack to the byte, every frame's checksum, every
-// document's name; with Deep also every chunk, snapshot and manifest hash. It is
+// document's name; with Deep also every chunk, snapshot and manifest hash. It checks
+// every queue and every receipt. It is
 // read-only and goes on after damage. An error means that the check itself could
 // not be done.
 func (t *Target) Verify(ctx context.Context, o VerifyOptions) (VerifyReport, error) {
 	v := &verification{Target: t, VerifyOptions: o, ctx: ctx,
 		links: map[document.Link]*wanted{}, pages: map[document.Link]bool{}}
 	if err := v.structure(); err != nil {
+		return v.report, err
+	}
+	if err := v.remote(); err != nil {
 		return v.report, err
 	}
 	if err := v.checkPacks(); err != nil {
@@ -89,17 +95,30 @@ func (v *verification) tolerate(what string, err error) error {
 	return err
 }
 
-// structure walks from every kept head to every link.
+// structure walks from every kept head of the sessions to every link.
 func (v *verification) structure() error {
 	v.lib = v.library(v.ctx)
-	newest, err := v.listNewest(v.ctx)
+	err := v.chain(sessionsHead, func(g *generation) error {
+		v.report.Generations++
+		return v.walkRoot(g)
+	})
+	if err != nil {
+		return err
+	}
+	return v.walkRows()
+}
+
+// chain checks every kept state of a head, the newest first, and that each was put over
+// the one before.
+func (v *verification) chain(which string, visit func(*generation) error) error {
+	newest, err := v.listNewest(v.ctx, which)
 	if err != nil {
 		return err
 	}
 	var after *generation
 	for n := newest; n > 0; n-- {
-		name := store.HeadName(sessionsHead, n)
-		g, err := v.readHead(v.lib, n)
+		name := store.HeadName(which, n)
+		g, err := v.readHead(v.lib, which, n)
 		if errors.Is(err, store.ErrNotFound) && after != nil {
 			break // older ones are pruned
 		}
@@ -109,16 +128,15 @@ func (v *verification) structure() error {
 			}
 			continue
 		}
-		v.report.Generations++
-		if after != nil && after.head.Previous != g.text.String() {
+		if after != nil && after.head.Generation == g.head.Generation+1 && after.head.Previous != g.text.String() {
 			v.problem(name, errors.New("the next head was put over another one"))
 		}
 		after = g
-		if err := v.tolerate(name, v.walkRoot(g)); err != nil {
+		if err := v.tolerate(name, visit(g)); err != nil {
 			return err
 		}
 	}
-	return v.walkRows()
+	return nil
 }
 
 func (v *verification) walkRoot(g *generation) error {

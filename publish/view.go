@@ -264,7 +264,7 @@ func (t *Target) Log(ctx context.Context, fn func(LogEntry) error) error {
 			return nil
 		}
 		n := uint64(g.head.Generation - 1)
-		if g, err = t.readHead(lib, n); err != nil {
+		if g, err = t.readHead(lib, sessionsHead, n); err != nil {
 			if errors.Is(err, store.ErrNotFound) {
 				return nil // pruned
 			}

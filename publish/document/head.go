@@ -17,7 +17,8 @@ type Head struct {
 	Previous     string // sha256: of the head before, "" for the first
 	Writer       string // did:key whose signature it carries
 	Installation string
-	Root         Link
+	Root         Link        // in a pack; zero where List stands instead
+	List         value.Value // a small root that lies in the head itself
 	Time         string
 	Signature    []byte
 }
@@ -37,8 +38,12 @@ func (h *Head) build(signature bool) value.Value {
 	b.Key("generation").Int(h.Generation).Key("nonce").String(h.Nonce)
 	given(b, "previous", h.Previous)
 	b.Key("writer").String(h.Writer).Key("installation").String(h.Installation)
-	b.Key("root").Record().Key("pack").String(h.Root.Pack.Name.Hex()).
-		Key("offset").Int(h.Root.Offset).Key("length").Int(h.Root.Length).End()
+	if h.Root.IsZero() {
+		b.Key("list").Value(h.List)
+	} else {
+		b.Key("root").Record().Key("pack").String(h.Root.Pack.Name.Hex()).
+			Key("offset").Int(h.Root.Offset).Key("length").Int(h.Root.Length).End()
+	}
 	b.Key("time").String(h.Time)
 	if signature {
 		b.Key("signature").String(base64.RawURLEncoding.EncodeToString(h.Signature))
@@ -57,20 +62,30 @@ func ParseHead(doc []byte, known *Packs) (*Head, error) {
 	if p := r.optional("previous"); p != nil {
 		h.Previous = *p
 	}
-	root := r.sub(r.get("root"))
-	name, err := digest.Parse(root.str("pack"))
-	if err != nil {
-		r.fail("root", err.Error())
-	}
-	h.Root = Link{known.Of(name), root.count("offset"), root.count("length")}
-	if r.err == nil {
-		r.err = root.err
+	if list, found := r.v.Get("list"); found && list.Kind() == value.Record {
+		h.List = list
+	} else {
+		h.Root = r.packPlace("root", known)
 	}
 	h.Signature, err = base64.RawURLEncoding.DecodeString(r.str("signature"))
 	if err != nil {
 		r.fail("signature", "is no base64url")
 	}
 	return h, r.err
+}
+
+// packPlace reads where a document lies.
+func (r *reader) packPlace(field string, known *Packs) Link {
+	at := r.sub(r.get(field))
+	name, err := digest.Parse(at.str("pack"))
+	if err != nil {
+		r.fail(field, err.Error())
+	}
+	l := Link{known.Of(name), at.count("offset"), at.count("length")}
+	if r.err == nil {
+		r.err = at.err
+	}
+	return l
 }
 
 // Format is what makes a folder or a bucket a store.
