@@ -9,7 +9,6 @@ const commandSchema = "commonfabric.agent-connector.command"
 
 // Limits of a command's texts, in UTF-16 units before trimming (spec 5.8).
 const (
-	maxType      = 64
 	maxID        = 256
 	maxSourceID  = 256
 	maxSessionID = 1024
@@ -105,7 +104,7 @@ func ParseCommand(element value.Value, ownerDID string) (Command, error) {
 		CreatedAt:       f.text("createdAt", maxCreatedAt),
 		SourceID:        f.id("sourceId", maxSourceID, collect.SourceID),
 		NativeSessionID: f.id("nativeSessionId", maxSessionID, collect.SessionID),
-		Type:            CommandType(f.text("type", maxType)),
+		Type:            CommandType(f.word("type")),
 		Payload:         f.detached("payload"),
 		Force:           f.flag("force"),
 		RequestedBy:     f.anyText("requestedBy"),

@@ -78,6 +78,15 @@ func (f *fields) id(field string, limit int, canonical func(string) (string, err
 	return id
 }
 
+// word returns a string as it stands, "" for anything else.
+func (f *fields) word(field string) string {
+	v, _ := f.record.Get(field)
+	if v.Kind() != value.String {
+		return ""
+	}
+	return v.Str()
+}
+
 func (f *fields) flag(field string) bool {
 	v, found := f.present(field)
 	if found && v.Kind() != value.True && v.Kind() != value.False {
