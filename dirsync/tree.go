@@ -31,7 +31,7 @@ type Tree struct{ Nodes []Node }
 // NewTree sorts nodes into a tree. Nodes of one path become a single blocked one.
 func NewTree(nodes []Node) Tree {
 	if !slices.IsSortedFunc(nodes, byPath) {
-		slices.SortStableFunc(nodes, byPath)
+		slices.SortFunc(nodes, byPath)
 	}
 	out := nodes[:0]
 	for _, n := range nodes {
@@ -44,7 +44,7 @@ func NewTree(nodes []Node) Tree {
 	return Tree{out}
 }
 
-func byPath(a, b Node) int { return cmp.Compare(a.Path, b.Path) }
+func byPath(a, b Node) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Disk, b.Disk)) }
 
 // Find returns the entry at a path, an absent one where there is none.
 func (t Tree) Find(path string) Entry {

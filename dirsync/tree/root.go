@@ -1,0 +1,146 @@
+package tree
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"agentsync/dirsync"
+	"agentsync/hashgraph/digest"
+)
+
+// openRoot opens the project directory, which must be a real directory and, unless id
+// is zero, the one that was bound.
+func openRoot(path string, id dirsync.Identity) (*os.Root, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, &dirsync.StopError{Guard: dirsync.RootMissing, Detail: path + ": " + reason(err)}
+	}
+	if !info.IsDir() {
+		return nil, &dirsync.StopError{Guard: dirsync.RootMissing, Detail: path + " is not a directory"}
+	}
+	stamp := stampOf(info)
+	if id != (dirsync.Identity{}) && (stamp.Device != id.Device || stamp.Inode != id.Inode) {
+		return nil, &dirsync.StopError{Guard: dirsync.RootChanged, Detail: path + " is another directory than the one that was bound"}
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, &dirsync.StopError{Guard: dirsync.IncompleteScan, Detail: "open " + path + ": " + reason(err)}
+	}
+	return checked(root, info, path)
+}
+
+// enterRoot opens a directory of an open one. What was a directory when it was looked at
+// may be a link by now: then it is refused.
+func enterRoot(root *os.Root, name string, info fs.FileInfo) (*os.Root, error) {
+	below, err := root.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	return checked(below, info, name)
+}
+
+var errReplaced = errors.New("was replaced while it was opened")
+
+// checked returns root if it is the directory that info describes, else it closes it.
+func checked(root *os.Root, info fs.FileInfo, name string) (*os.Root, error) {
+	is, err := root.Stat(".")
+	if err == nil && !os.SameFile(is, info) {
+		err = errReplaced
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open directory %s: %w", name, err), root.Close())
+	}
+	return root, nil
+}
+
+func deviceOf(root *os.Root) (uint64, error) {
+	info, err := root.Stat(".")
+	if err != nil {
+		return 0, fmt.Errorf("look at %s: %w", root.Name(), err)
+	}
+	return stampOf(info).Device, nil
+}
+
+func list(root *os.Root) ([]string, error) {
+	dir, err := root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	names, err := dir.Readdirnames(-1)
+	return names, errors.Join(err, dir.Close())
+}
+
+var errUnstable = errors.New("changed while it was read")
+
+// hashFile reads a file of an open directory and returns its digest; errUnstable when
+// it is another file than info describes, or changed meanwhile.
+func hashFile(root *os.Root, name string, info fs.FileInfo) (digest.Digest, error) {
+	file, err := root.OpenFile(name, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return digest.Digest{}, err
+	}
+	h := digest.New()
+	before, err := file.Stat()
+	if err == nil && (!os.SameFile(before, info) || !before.Mode().IsRegular()) {
+		err = errUnstable
+	}
+	if err == nil {
+		_, err = io.Copy(h, file)
+	}
+	if err == nil {
+		var after fs.FileInfo
+		if after, err = file.Stat(); err == nil && !stampOf(after).sameFile(stampOf(info)) {
+			err = errUnstable
+		}
+	}
+	return digest.Of(h), errors.Join(err, file.Close())
+}
+
+// escaped spells a name that is no text of its own: no dataset can hold the result.
+func escaped(name string) string {
+	var b strings.Builder
+	for len(name) > 0 {
+		r, size := utf8.DecodeRuneInString(name)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, name[0])
+		case r == '\\':
+			b.WriteString(`\\`)
+		case r < 0x20 || r == 0x7f:
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		default:
+			b.WriteRune(r)
+		}
+		name = name[size:]
+	}
+	return b.String()
+}
+
+// reason is an error without the path that the message names already.
+func reason(err error) string {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err.Error()
+	}
+	return err.Error()
+}
+
+// IdentityOf tells which directory stands at a path: a real one, not a link to one.
+func IdentityOf(path string) (dirsync.Identity, error) {
+	root, err := openRoot(path, dirsync.Identity{})
+	if err != nil {
+		return dirsync.Identity{}, err
+	}
+	info, err := root.Stat(".")
+	if err = errors.Join(err, root.Close()); err != nil {
+		return dirsync.Identity{}, fmt.Errorf("look at %s: %w", path, err)
+	}
+	stamp := stampOf(info)
+	return dirsync.Identity{Device: stamp.Device, Inode: stamp.Inode}, nil
+}
