@@ -8,9 +8,9 @@ import (
 
 const (
 	leftoverQuiet = 200 * time.Millisecond // for members that end by themselves after the leader
-	leftoverGrace = time.Second            // for members that were asked to end
+	leftoverGrace = 500 * time.Millisecond // for members that were asked to end
 	clearedWait   = 2 * time.Second        // for the system to clear away what was killed
-	pollEvery     = 5 * time.Millisecond
+	pollEvery     = 10 * time.Millisecond
 )
 
 // group is a child and all that it started, as far as it did not leave.
@@ -66,13 +66,14 @@ func (g *group) finish() {
 // empty waits until the group has no member, and reports whether it came to that before
 // the limit.
 func (g *group) empty(limit time.Duration) bool {
-	for waited := time.Duration(0); ; waited += pollEvery {
-		if g.members.empty() {
-			return true
-		}
-		if waited >= limit {
+	over := time.NewTimer(limit)
+	defer over.Stop()
+	for !g.members.empty() {
+		select {
+		case <-over.C:
 			return false
+		case <-time.After(pollEvery):
 		}
-		time.Sleep(pollEvery)
 	}
+	return true
 }

@@ -7,3 +7,6 @@ import "syscall"
 // attributes cannot tie the child to the life of this process here: when this process is
 // killed, the child sees the end of its input and no more.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+// onlyDead cannot be told here.
+func (m members) onlyDead() bool { return false }

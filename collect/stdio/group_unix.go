@@ -25,7 +25,7 @@ func (m members) ask()  { _ = syscall.Kill(-int(m), syscall.SIGTERM) }
 func (m members) kill() { _ = syscall.Kill(-int(m), syscall.SIGKILL) }
 
 func (m members) empty() bool {
-	return errors.Is(syscall.Kill(-int(m), 0), syscall.ESRCH)
+	return errors.Is(syscall.Kill(-int(m), 0), syscall.ESRCH) || m.onlyDead()
 }
 
 func (m members) release() {}

@@ -43,8 +43,9 @@ func newLines(source io.Reader, longest int) *lines {
 // next returns the next line without its end, good until the next call. A line that the
 // stream's end cuts off is io.ErrUnexpectedEOF.
 func (l *lines) next() ([]byte, error) {
-	if l.start == l.end && cap(l.buffer) > keptBuffer {
-		l.buffer, l.start, l.end, l.scanned = nil, 0, 0, 0
+	if unread := l.buffer[l.start:l.end]; len(l.buffer) > keptBuffer && len(unread) < firstFill {
+		l.buffer = make([]byte, firstFill)
+		l.start, l.end, l.scanned = 0, copy(l.buffer, unread), 0
 	}
 	for {
 		if at := bytes.IndexByte(l.buffer[l.scanned:l.end], '\n'); at >= 0 {
