@@ -2,8 +2,13 @@
 // client: its inventory, its histories, its summaries and its view of a conversation.
 //
 // It owns the layout below a configuration folder's projects and the rules by which the
-// client derives what it reports. Every file there is part of some session. It starts
-// no process, changes no file, and follows no link it was not told to.
+// client derives what it reports. Every file there is part of some session. Reading
+// starts no process, changes no file, and follows no link it was not told to.
+//
+// Operations are apart from that. A prompt or a start runs the client's program for one
+// turn, which speaks lines of JSON (spec, agents 3.5), and a rename appends the line that
+// the client would. What happened is believed only when the program or the transcript
+// says so.
 package claude
 
 import (
@@ -34,9 +39,14 @@ type Driver struct {
 	cwd        string // the only project to be listed, "" for all
 	resolve    func(path string) (string, error)
 	pageSize   int
+	config     collect.SourceConfig
+	patience   patience
+	turns      turns
+	pairing    sync.Mutex // of the pending starts
 
-	mutex sync.Mutex
-	known *catalog // of the last listing
+	mutex      sync.Mutex
+	known      *catalog             // of the last listing
+	remembered map[[2]string]string // by session and key, when env has no memory
 }
 
 var _ collect.Driver = (*Driver)(nil)
@@ -52,7 +62,7 @@ func New(cfg collect.SourceConfig, env collect.Env) (*Driver, error) {
 		descriptor: collect.Descriptor{
 			ID:           strings.ToLower(strings.TrimSpace(cfg.ID)),
 			Driver:       Kind,
-			Capabilities: collect.Capabilities{Inventory: true, Read: true},
+			Capabilities: capabilities(cfg),
 		},
 		env:     env,
 		roots:   roots,
@@ -60,17 +70,24 @@ func New(cfg collect.SourceConfig, env collect.Env) (*Driver, error) {
 		resolve: filepath.EvalSymlinks,
 
 		pageSize: pageSize,
+		config:   cfg,
+		patience: ordinaryPatience,
 	}, nil
 }
 
 // Source describes the source.
 func (d *Driver) Source() collect.Descriptor { return d.descriptor }
 
-// Start does nothing: there is nobody to connect to.
-func (d *Driver) Start(context.Context) error { return nil }
+// Start connects to nobody: a prompt starts its own program.
+func (d *Driver) Start(context.Context) error {
+	d.turns.open()
+	return nil
+}
 
-// Stop forgets the last listing.
+// Stop interrupts the prompts that run, waits for their programs to end, and forgets the
+// last listing.
 func (d *Driver) Stop() error {
+	d.turns.close()
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	d.known = nil
@@ -84,7 +101,12 @@ func (d *Driver) ListSessions(ctx context.Context, cursor string) (collect.Page,
 		return collect.Page{}, err
 	}
 	if cursor == "" {
-		return d.page(d.list(), 0), nil
+		known := d.list()
+		page := d.page(known, 0)
+		if err := d.pairStarts(ctx, known); err != nil {
+			page.Notes = append(page.Notes, collect.Problem{Code: "start-not-paired", Message: err.Error()})
+		}
+		return page, nil
 	}
 	offset, err := strconv.Atoi(cursor)
 	d.mutex.Lock()
@@ -110,7 +132,8 @@ func (d *Driver) page(c *catalog, offset int) collect.Page {
 	end := min(offset+d.pageSize, len(c.sessions))
 	page := collect.Page{Sessions: make([]collect.Listing, 0, end-offset)}
 	for _, s := range c.sessions[offset:end] {
-		page.Sessions = append(page.Sessions, collect.Listing{NativeSessionID: s.id, Parent: s.parent, Stamp: s.stamp})
+		page.Sessions = append(page.Sessions, collect.Listing{NativeSessionID: s.id, Parent: s.parent, Stamp: s.stamp,
+			Summary: d.atWork(s.id)})
 	}
 	if end < len(c.sessions) {
 		page.NextCursor = strconv.Itoa(end)
@@ -121,6 +144,15 @@ func (d *Driver) page(c *catalog, offset int) collect.Page {
 		page.Notes = c.notes
 	}
 	return page
+}
+
+// atWork is all that a listing tells of a session for free: that a prompt of this driver
+// is running in it. Of any other nobody knows.
+func (d *Driver) atWork(id string) *collect.Summary {
+	if !d.turns.active(id) {
+		return nil
+	}
+	return &collect.Summary{NativeSessionID: id, Active: new(true)}
 }
 
 // anyPresent reports that at least one root was there to be read, if not readable.
@@ -190,6 +222,7 @@ func (d *Driver) Summarize(ctx context.Context, nativeSessionID string) (collect
 	if err != nil {
 		return collect.Summary{}, err
 	}
+	active := d.atWork(nativeSessionID)
 	if s.kind == sideFiles {
 		files, stamp, _, err := d.sideFiles(s)
 		return d.summarizeFiles(s, len(files), stamp), err
@@ -203,5 +236,6 @@ func (d *Driver) Summarize(ctx context.Context, nativeSessionID string) (collect
 	if err != nil {
 		return out, sessionError(s, "summarize", err)
 	}
+	collect.FillLifecycle(&out, active)
 	return out, nil
 }

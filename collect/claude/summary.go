@@ -45,6 +45,9 @@ func (d *Driver) summarize(s session, r *lines.Reader, size int64) (collect.Summ
 		Parent:          s.parent,
 		Hidden:          s.kind != mainSession || s.id != s.family || d.hidden(&p, s, e, f),
 	}
+	if s.kind == mainSession {
+		out.StartedAs = d.recall(s.id, startedAsKey)
+	}
 	if f.createdAt != nil {
 		out.CreatedAt = new(formatMillis(*f.createdAt))
 	}

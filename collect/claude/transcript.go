@@ -16,12 +16,14 @@ type transcript struct {
 	driver  *Driver
 	session session
 	reader  *lines.Reader
-	side    uint64 // state of the side files that the summary is read from
+	side    uint64           // state of the side files that the summary is read from
+	active  *collect.Summary // that it was at work when it was opened, nil when nobody knows
 }
 
 var _ collect.Snapshot = (*transcript)(nil)
 
 func (d *Driver) openTranscript(s session, from *collect.Resume) (*transcript, error) {
+	active := d.atWork(s.id)
 	side, err := d.sideState(s) // before the files are read, so that a later change shows
 	if err != nil {
 		return nil, sessionError(s, "read", err)
@@ -30,7 +32,7 @@ func (d *Driver) openTranscript(s session, from *collect.Resume) (*transcript, e
 	if err != nil {
 		return nil, sessionError(s, "read", err)
 	}
-	return &transcript{driver: d, session: s, reader: reader, side: side}, nil
+	return &transcript{driver: d, session: s, reader: reader, side: side, active: active}, nil
 }
 
 // sideState is what a listing would now put into the stamp's Side.
@@ -90,6 +92,7 @@ func (t *transcript) Finish() (collect.Trailer, error) {
 	if err != nil {
 		return collect.Trailer{}, sessionError(t.session, "summarize", err)
 	}
+	collect.FillLifecycle(&trailer.Summary, t.active)
 	for i := range trailer.Problems {
 		trailer.Problems[i].Session = t.session.id
 	}
