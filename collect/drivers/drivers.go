@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"agentsync/collect"
+	"agentsync/collect/acp"
 	"agentsync/collect/claude"
 	"agentsync/collect/codex"
 )
@@ -17,7 +18,7 @@ import (
 const (
 	Claude = claude.Kind
 	Codex  = codex.Kind
-	ACP    = "acp"
+	ACP    = acp.Kind
 	DSH    = "dsh"
 	Cells  = "cells"
 )
@@ -26,10 +27,11 @@ const (
 var makers = map[string]func(collect.SourceConfig, collect.Env) (collect.Driver, error){
 	Claude: func(cfg collect.SourceConfig, env collect.Env) (collect.Driver, error) { return claude.New(cfg, env) },
 	Codex:  func(cfg collect.SourceConfig, env collect.Env) (collect.Driver, error) { return codex.New(cfg, env) },
+	ACP:    func(cfg collect.SourceConfig, env collect.Env) (collect.Driver, error) { return acp.New(cfg, env) },
 }
 
 // planned are the kinds that a configuration may name and this version cannot read.
-var planned = []string{ACP, DSH, Cells}
+var planned = []string{DSH, Cells}
 
 // UnknownError reports a driver kind that this version cannot make a driver of.
 type UnknownError struct {

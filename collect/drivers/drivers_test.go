@@ -21,7 +21,7 @@ func env(home string, variables map[string]string) collect.Env {
 
 func TestADriverForEveryKnownKind(t *testing.T) {
 	for _, kind := range drivers.Kinds() {
-		d, err := drivers.New(collect.SourceConfig{ID: " My:Source ", Driver: kind}, env(t.TempDir(), nil))
+		d, err := drivers.New(collect.SourceConfig{ID: " My:Source ", Driver: kind, Command: []string{"agent"}}, env(t.TempDir(), nil))
 		if err != nil {
 			t.Fatal(kind, err)
 		}
@@ -29,7 +29,7 @@ func TestADriverForEveryKnownKind(t *testing.T) {
 			t.Errorf("%s: source %+v", kind, s)
 		}
 	}
-	if !slices.Equal(drivers.Kinds(), []string{"claude-agent-sdk", "codex-app-server"}) {
+	if !slices.Equal(drivers.Kinds(), []string{"acp", "claude-agent-sdk", "codex-app-server"}) {
 		t.Errorf("kinds %q", drivers.Kinds())
 	}
 }
@@ -40,7 +40,7 @@ func TestAnUnknownDriverIsAnErrorThatNamesTheKnownOnes(t *testing.T) {
 		planned bool
 		says    string
 	}{
-		{"acp", true, "not yet supported"}, {"dsh", true, "not yet supported"}, {"cells", true, "not yet supported"},
+		{"dsh", true, "not yet supported"}, {"cells", true, "not yet supported"},
 		{"codex", false, "unknown driver"}, {"", false, "unknown driver"},
 	} {
 		d, err := drivers.New(collect.SourceConfig{ID: "s", Driver: row.kind}, env("/home/dev", nil))
@@ -49,7 +49,7 @@ func TestAnUnknownDriverIsAnErrorThatNamesTheKnownOnes(t *testing.T) {
 			t.Errorf("%q: %v, %v", row.kind, d, err)
 			continue
 		}
-		if text := err.Error(); !strings.Contains(text, row.says) || !strings.Contains(text, "claude-agent-sdk, codex-app-server") {
+		if text := err.Error(); !strings.Contains(text, row.says) || !strings.Contains(text, "acp, claude-agent-sdk, codex-app-server") {
 			t.Errorf("%q: %s", row.kind, text)
 		}
 	}
