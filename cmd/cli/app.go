@@ -21,6 +21,7 @@ const (
 	groupPublish = "Collect and publish"
 	groupRead    = "Read what is published"
 	groupKeep    = "Bring back and look after"
+	groupCommand = "Command agents from afar"
 	groupOther   = "Other"
 )
 
@@ -132,7 +133,8 @@ func (v *invocation) verbs() []*urfave.Command {
 		v.prepareVerb(),
 		v.publishVerb(),
 	}
-	return append(append(list, v.readingVerbs()...),
+	list = append(append(list, v.readingVerbs()...), v.commandVerbs()...)
+	return append(list,
 		v.versionVerb(),
 		v.completionVerb(),
 		v.docsVerb(),

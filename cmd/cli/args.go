@@ -127,14 +127,14 @@ func addFlags(known map[string]urfave.Flag, flags []urfave.Flag) {
 	}
 }
 
-// everyCommand visits commands and subcommands, in order.
+// everyCommand visits commands and all that stand below them, in order.
 func everyCommand(commands []*urfave.Command) func(func(*urfave.Command) bool) {
 	return func(yield func(*urfave.Command) bool) {
 		for _, command := range commands {
 			if !yield(command) {
 				return
 			}
-			for _, inner := range command.Subcommands {
+			for inner := range everyCommand(command.Subcommands) {
 				if !yield(inner) {
 					return
 				}

@@ -21,6 +21,7 @@ type Env struct {
 	Getenv func(string) string
 	Home   string // "" when there is none
 	Dir    string // working directory, "" when it is gone
+	Temp   string // folder for files that live no longer than the pass
 
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
@@ -47,7 +48,7 @@ func processEnv(stdin io.Reader, stdout, stderr io.Writer) Env {
 		dir = ""
 	}
 	env := Env{
-		Now: time.Now, Getenv: os.Getenv, Home: home, Dir: dir,
+		Now: time.Now, Getenv: os.Getenv, Home: home, Dir: dir, Temp: os.TempDir(),
 		Stdin: stdin, Stdout: stdout, Stderr: stderr,
 		StdinTerminal:  isTerminal(stdin),
 		StdoutTerminal: isTerminal(stdout),

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"time"
 
 	"agentsync/collect/gitinfo"
 	"agentsync/hashgraph/digest"
 	"agentsync/ledger"
 	"agentsync/ledger/durable"
 	"agentsync/publish"
+	"agentsync/publish/document"
 	"agentsync/publish/store"
 	folder "agentsync/publish/store/fs"
 	"agentsync/publish/store/mem"
@@ -174,9 +176,7 @@ func (p planned) Location() string { return p.location }
 // checkouts below the configured folders. A discovery that fails ends the pass before
 // anything is published.
 func (v *invocation) observe(ctx context.Context, s *settings, pass *publish.Pass) error {
-	resolver := gitinfo.NewResolver(gitinfo.Options{Home: v.env.Home, Getenv: v.env.Getenv})
-	observation := resolver.NewObservation(pass.Now)
-	pass.Git = publish.GitOf(ctx, observation)
+	pass.Git = v.gitSight(ctx, pass.Now)
 	if len(s.Checkouts) == 0 {
 		return nil
 	}
@@ -187,4 +187,10 @@ func (v *invocation) observe(ctx context.Context, s *settings, pass *publish.Pas
 	}
 	pass.Checkouts = found
 	return nil
+}
+
+// gitSight observes the Git context of working directories, each once.
+func (v *invocation) gitSight(ctx context.Context, now time.Time) func(dir string) (document.Git, bool) {
+	resolver := gitinfo.NewResolver(gitinfo.Options{Home: v.env.Home, Getenv: v.env.Getenv})
+	return publish.GitOf(ctx, resolver.NewObservation(now))
 }

@@ -9,6 +9,8 @@ import (
 	"agentsync/cmd/config"
 	"agentsync/collect"
 	"agentsync/collect/drivers"
+	"agentsync/ledger"
+	"agentsync/ledger/durable"
 )
 
 // settings are what the configuration, the flags and the environment say together.
@@ -33,7 +35,8 @@ func (v *invocation) settings() (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &settings{Config: loaded, env: collect.Env{Now: v.env.Now(), Home: v.env.Home, Getenv: v.env.Getenv}}
+	s := &settings{Config: loaded, env: collect.Env{Now: v.env.Now(), Home: v.env.Home, Getenv: v.env.Getenv, Temp: v.env.Temp}}
+	s.env.Memory = memory(loaded.State)
 	for _, source := range loaded.Sources {
 		if source.Enabled {
 			s.sources = append(s.sources, source)
@@ -44,6 +47,19 @@ func (v *invocation) settings() (*settings, error) {
 		s.sources, s.looked = detect(s.env)
 	}
 	return s, nil
+}
+
+// memory returns what the sources remember from pass to pass; nil where there is no
+// state folder in order, since a pass that only looks makes none.
+func memory(folder string) collect.Memory {
+	if _, err := durable.OS().Lstat(folder); err != nil {
+		return nil
+	}
+	state, err := ledger.OpenState(durable.OS(), folder)
+	if err != nil {
+		return nil // a pass that needs the folder says why
+	}
+	return state.Memory()
 }
 
 func withoutHint(p config.Problem) config.Problem {

@@ -117,7 +117,7 @@ redact: off
 			{ID: "Claude", Driver: "claude-agent-sdk", ConfigDir: "/home/dev/.claude-work", Cwd: "/home/dev",
 				Roots: []string{"/home/dev/old/.claude", folder + "/relative/x", "/srv/y"}, Symlinks: "follow",
 				Opener: []string{folder + "/tools/open", "--new"},
-				Env: map[string]string{"A_TOKEN": "${HOME}", "B": ""}},
+				Env:    map[string]string{"A_TOKEN": "${HOME}", "B": ""}},
 			{ID: "codex", Driver: "codex-app-server", Enabled: true, CodexBin: "codex", CodexHome: "/srv/codex",
 				CodexTransport: "proxy", CodexSocket: folder + "/run/codex.sock", AllowDangerFullAccess: true},
 			{ID: "opencode", Driver: "acp", Enabled: true, Command: []string{folder + "/bin/opencode", "acp", "~/untouched", ""}},

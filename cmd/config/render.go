@@ -25,7 +25,7 @@ const renderStore = `# Where sessions are published to: a folder, file:///folder
 const renderSources = `
 # The agents whose sessions are kept. An id names a source for good: two machines
 # that publish to one store never share one. Reading needs no agent; remote commands
-# run its program, which command: or codexBin: names when it is not on PATH.
+# run its program: command: [program, argument] says which when it is not on PATH.
 # allowDangerFullAccess: true lets what they start do everything; opener: [xdg-open]
 # starts sessions of Claude in its app.
 `

@@ -1,0 +1,317 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"agentsync/collect"
+	"agentsync/ledger"
+	"agentsync/ledger/durable"
+	"agentsync/ledger/worker"
+	"agentsync/publish"
+)
+
+const (
+	// drainLock is held by those who run commands or settle them.
+	drainLock = "drain.lock"
+	// drainGrace is how long an interrupted operation may take to say how it ended.
+	drainGrace = 10 * time.Second
+	// lookAgain is the time between two looks into the queues while commands run, so
+	// that a cancellation finds what it is to interrupt.
+	lookAgain = 2 * time.Second
+)
+
+func (v *invocation) drainVerb() *urfave.Command {
+	return &urfave.Command{
+		Name:     "drain",
+		Category: groupCommand,
+		Usage:    "run the queued commands of this machine's sources",
+		Description: "A command runs at most once: it is claimed, durably and for all machines, before its agent is called, and leaves a receipt " +
+			"whatever happens. Commands of one session run one after the other, those of different sessions side by side; sessions that were " +
+			"touched are published. A publish does not stand in the way.\n\n" +
+			"The exit code is 0 when everything was recorded, however the commands ended: their receipts tell that. It is 3 when a receipt, a " +
+			"session or a source failed, each of which is named. An interruption asks the running agents to stop, waits at most 10 seconds, and " +
+			"records as unknown what cannot be proven. --timeout does the same, with exit code 75.",
+		UsageText: "agentsync drain\nagentsync drain --max 1 --timeout 20m --progress=plain\nagentsync drain --source codex --json",
+		Flags: []urfave.Flag{
+			&urfave.DurationFlag{Name: "timeout", DefaultText: "none", Usage: "start nothing after `DURATION`, and interrupt what still runs then"},
+			&urfave.IntFlag{Name: "max", DefaultText: "all", Usage: "run at most `N` commands; cancellations are not counted"},
+			sourceFlag(),
+		},
+		Action: action(0, 0, v.drain),
+	}
+}
+
+// drainSummary ends a drain. Found = ran + known + elsewhere + waiting + left.
+type drainSummary struct {
+	Type              string `json:"message_type"`
+	Found             int    `json:"found"`
+	Ran               int    `json:"ran"`
+	Succeeded         int    `json:"succeeded"`
+	Failed            int    `json:"failed"`
+	Unsupported       int    `json:"unsupported"`
+	NeedsConfirmation int    `json:"needs_confirmation"`
+	Unknown           int    `json:"unknown"`
+	Known             int    `json:"known"`
+	Elsewhere         int    `json:"elsewhere"`
+	Waiting           int    `json:"waiting"`
+	Left              int    `json:"left"`
+	Refused           int    `json:"refused"`
+	Pending           int    `json:"pending"`
+	Store             string `json:"store"`
+}
+
+func (v *invocation) drain(ctx context.Context, c *urfave.Context) error {
+	if c.Duration("timeout") < 0 || c.Int("max") < 0 {
+		return usageError("for example: --timeout 20m --max 5", "a negative --timeout or --max")
+	}
+	s, err := v.settings()
+	if err != nil {
+		return err
+	}
+	sources, err := s.chosenSources(c.StringSlice("source"))
+	if err != nil {
+		return err
+	}
+	return v.withLock(ctx, s.State, drainLock, "drain", func(ctx context.Context) error {
+		return v.withDesk(ctx, s, sources, func(d *desk) error {
+			d.max = c.Int("max")
+			return d.drain(ctx, c.Duration("timeout"))
+		})
+	})
+}
+
+// desk is where the commands of this machine are worked on: the opened store and ledger,
+// the agents, and the worker between them.
+type desk struct {
+	*board
+	v         *invocation
+	target    *publish.Target
+	ledger    *ledger.Commands
+	owners    *owners
+	chosen    map[string]bool // sources whose commands are run
+	operators map[string]*operator
+	worker    *worker.Worker
+
+	max     int // commands to admit, 0 for all
+	given   int // of them, those that were admitted
+	seen    map[ledger.CommandID]bool
+	left    map[ledger.CommandID]bool // ours, and not admitted because of max
+	known   map[ledger.CommandID]bool
+	before  worker.Stats    // after recovery, which is about earlier drains
+	refused map[string]bool // by name in the store
+}
+
+// withDesk opens everything that working on commands needs, and closes it.
+func (v *invocation) withDesk(ctx context.Context, s *settings, sources []collect.SourceConfig, work func(*desk) error) error {
+	target, done, err := v.openOwned(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer done()
+	s.env.Memory = memory(s.State)
+	book, err := ledger.OpenCommands(ctx, durable.OS(), s.localFolder())
+	if err != nil {
+		return err
+	}
+	for _, note := range book.Notes() {
+		v.out.warn("%s", note)
+	}
+	d := &desk{board: newBoard(v), v: v, target: target, ledger: book, chosen: map[string]bool{}, seen: map[ledger.CommandID]bool{},
+		left: map[ledger.CommandID]bool{}, known: map[ledger.CommandID]bool{}, refused: map[string]bool{}}
+	if d.owners, err = sourceOwners(ctx, s, target); err != nil {
+		return errors.Join(err, book.Close())
+	}
+	d.operators = v.operators(s, sources, d.failed)
+	for _, source := range sources {
+		if id, err := collect.SourceID(source.ID); err == nil {
+			d.chosen[id] = true
+		}
+	}
+	d.worker = worker.New(d.options())
+	err = work(d)
+	for _, o := range d.operators {
+		if stopped := o.stop(); stopped != nil {
+			d.failed(&failure{exit: exitPartial, code: "source-unavailable", source: o.id, err: stopped})
+		}
+	}
+	d.tell()
+	if closed := book.Close(); err == nil && closed != nil {
+		err = fmt.Errorf("close the ledger: %w", closed)
+	}
+	return err
+}
+
+// options are the worker's: what it works on, and whom it tells.
+func (d *desk) options() worker.Options {
+	refresh := &refresher{d.v, d.target, d.operators, d.missing}
+	acts := make(map[string]collect.Operator, len(d.operators))
+	for id, o := range d.operators {
+		if d.owner(id) == worker.Ours {
+			acts[id] = o
+		}
+	}
+	return worker.Options{OwnerDID: d.target.OwnerDID(), Installation: d.target.Installation, Target: d.target, Ledger: d.ledger,
+		Operators: acts, Owner: d.owner, Refresh: refresh.publish, Now: d.v.env.Now, Observe: d.settled, Failed: d.unrecorded,
+		Running: d.running, Grace: drainGrace, Find: d.find}
+}
+
+// owner says whose work a source's commands are. Sources that were not asked for wait.
+func (d *desk) owner(source string) worker.Owner {
+	owner := d.owners.of(source)
+	if owner == worker.Ours && !d.chosen[source] {
+		return worker.Nobody
+	}
+	return owner
+}
+
+// find looks a command up in the queues.
+func (d *desk) find(ctx context.Context, id ledger.CommandID) (worker.Queued, bool, error) {
+	queue, err := d.target.Queued(ctx, func(other ledger.CommandID) bool { return other != id })
+	for _, q := range queue.Commands {
+		if q.Producer == id.Producer && q.ID == id.ID {
+			return worker.Queued{Command: q.Command, Producer: q.Producer}, true, err
+		}
+	}
+	return worker.Queued{}, false, err
+}
+
+// drain settles what an earlier drain left, and runs what is queued.
+func (d *desk) drain(ctx context.Context, timeout time.Duration) error {
+	whole := ctx
+	if timeout > 0 {
+		var cancel func()
+		whole, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	_ = d.worker.Recover(whole) // failures were told to the board
+	d.before = d.worker.Stats()
+	d.tell()
+	err := d.rounds(whole)
+	if whole.Err() != nil {
+		d.worker.Interrupt()
+		_ = d.worker.Drain(context.WithoutCancel(ctx)) // failures were told to the board
+	}
+	d.tell()
+	if shown := d.showDrained(); err == nil {
+		err = shown
+	}
+	switch {
+	case err != nil:
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case whole.Err() != nil:
+		return &failure{exit: exitTryLater, code: "timeout", retryable: true, message: fmt.Sprintf("stopped after --timeout %v", timeout),
+			hint: "what was left runs with the next agentsync drain"}
+	}
+	return d.v.out.partial()
+}
+
+// rounds hands queued commands to the worker until it is done with all of them, and
+// looks for more while it works.
+func (d *desk) rounds(ctx context.Context) error {
+	looking := true
+	for first := true; ; first = false {
+		if looking {
+			err := d.admit(ctx)
+			switch {
+			case ctx.Err() != nil:
+				return nil
+			case err != nil && first:
+				return err
+			case err != nil: // what runs is brought to its end
+				looking = false
+				d.failed(&failure{exit: exitPartial, code: "queue-unreadable", retryable: true, err: err})
+			}
+		}
+		look, cancel := context.WithTimeout(ctx, lookAgain)
+		_ = d.worker.Drain(look) // failures were told to the board
+		quiet := look.Err() == nil
+		cancel()
+		d.tell()
+		if quiet || ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+// admit hands the queued commands that are new to the worker.
+func (d *desk) admit(ctx context.Context) error {
+	queue, err := d.target.Queued(ctx, d.passOver)
+	if err != nil {
+		return err
+	}
+	for _, p := range queue.Refused {
+		if !d.refused[p.Path] {
+			d.refused[p.Path] = true
+			d.refuse(p)
+		}
+	}
+	var fresh []worker.Queued
+	for _, q := range queue.Commands {
+		id := ledger.CommandID{Producer: q.Producer, ID: q.ID}
+		if d.passOver(id) {
+			continue
+		}
+		if d.owner(q.SourceID) == worker.Ours && q.Type != ledger.Cancel {
+			if d.max > 0 && d.given >= d.max {
+				d.left[id] = true
+				continue
+			}
+			d.given++
+		}
+		d.seen[id] = true
+		fresh = append(fresh, worker.Queued{Command: q.Command, Producer: q.Producer})
+	}
+	return d.worker.Handle(ctx, fresh)
+}
+
+// passOver accepts commands that were looked at before or have a receipt.
+func (d *desk) passOver(id ledger.CommandID) bool {
+	if d.seen[id] {
+		return true
+	}
+	if d.ledger.Known(id) {
+		d.known[id] = true
+		return true
+	}
+	return false
+}
+
+// showDrained prints the summary.
+func (d *desk) showDrained() error {
+	stats := d.worker.Stats()
+	s := drainSummary{Type: "summary", Succeeded: stats.Ran[ledger.Succeeded], Failed: stats.Ran[ledger.Failed],
+		Unsupported: stats.Ran[ledger.Unsupported], NeedsConfirmation: stats.Ran[ledger.NeedsConfirmation], Unknown: stats.Ran[ledger.Unknown],
+		Elsewhere: stats.Elsewhere, Waiting: stats.Waiting,
+		Refused: len(d.refused), Pending: len(d.ledger.Pending()), Store: d.target.Store.Location()}
+	s.Ran = s.Succeeded + s.Failed + s.Unsupported + s.NeedsConfirmation + s.Unknown
+	s.Known = len(d.known) + stats.Known + stats.Adopted - d.before.Adopted + stats.Orphaned - d.before.Orphaned
+	s.Found = len(d.known) + len(d.seen) + len(d.left)
+	s.Left = max(0, s.Found-s.Ran-s.Known-s.Elsewhere-s.Waiting)
+	if d.v.out.asJSON {
+		return d.v.out.object(s)
+	}
+	return d.v.out.note("%s", s.text())
+}
+
+// text is the summary for people.
+func (s drainSummary) text() string {
+	text := fmt.Sprintf("%d found = %d ran + %d known + %d elsewhere + %d waiting + %d left", s.Found, s.Ran, s.Known, s.Elsewhere, s.Waiting, s.Left)
+	if s.Ran > 0 {
+		text += fmt.Sprintf("; %d succeeded, %d failed, %d unsupported, %d to be confirmed, %d unknown", s.Succeeded, s.Failed, s.Unsupported,
+			s.NeedsConfirmation, s.Unknown)
+	}
+	if s.Refused > 0 {
+		text += fmt.Sprintf("; %d refused", s.Refused)
+	}
+	if s.Pending > 0 {
+		text += fmt.Sprintf("; %d to be published", s.Pending)
+	}
+	return text
+}

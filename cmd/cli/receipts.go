@@ -1,0 +1,340 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"agentsync/collect"
+	"agentsync/collect/value"
+	"agentsync/ledger"
+	"agentsync/publish"
+)
+
+func (v *invocation) receiptsVerb() *urfave.Command {
+	return &urfave.Command{
+		Name:      "receipts",
+		Category:  groupCommand,
+		Usage:     "show what became of commands",
+		ArgsUsage: "[ID…]",
+		Description: "Without an ID, the newest 200 receipts. With one, or the beginning of one, that receipt in full; with --wait DURATION " +
+			"it waits until the command has an outcome, and the exit code tells it: 0 succeeded, 1 failed, unsupported or in need of a " +
+			"confirmation, 3 unknown, 75 none yet. An unknown outcome is never repeated by itself: agentsync reconcile looks for evidence.",
+		UsageText: "agentsync receipts\nagentsync receipts 5f1c --json\nagentsync receipts \"$ID\" --wait 30m",
+		Flags: []urfave.Flag{
+			producerFlag(),
+			&urfave.BoolFlag{Name: "repair", Usage: "make the list of the newest anew from the single receipts"},
+		},
+		Action: action(0, -1, v.receipts),
+	}
+}
+
+// receiptObject is a receipt in JSON. Of a row of the list, what only the receipt itself
+// says is absent.
+type receiptObject struct {
+	Type         string          `json:"message_type"`
+	ID           string          `json:"id"`
+	Producer     string          `json:"producer"`
+	Key          string          `json:"key"`
+	Source       string          `json:"source"`
+	Session      string          `json:"session"`
+	Status       string          `json:"status"`
+	UpdatedAt    string          `json:"updated_at,omitempty"`
+	ClaimedAt    string          `json:"claimed_at,omitempty"`
+	CompletedAt  string          `json:"completed_at,omitempty"`
+	Installation string          `json:"installation,omitempty"`
+	Operation    string          `json:"operation,omitempty"` // the agent's own id of it
+	Error        *problemObject  `json:"error,omitempty"`
+	Result       json.RawMessage `json:"result,omitempty"`
+}
+
+// problemObject says why a command did not succeed.
+type problemObject struct {
+	Code      string `json:"code"`
+	Message   string `json:"message"`
+	Retryable bool   `json:"retryable"`
+}
+
+// receiptsSummary ends a list of receipts.
+type receiptsSummary struct {
+	Type     string `json:"message_type"`
+	Receipts int    `json:"receipts"`
+	Repaired bool   `json:"repaired"`
+	Store    string `json:"store"`
+}
+
+func problemOf(p *collect.OperationProblem) *problemObject {
+	if p == nil {
+		return nil
+	}
+	return &problemObject{p.Code, p.Message, p.Retryable}
+}
+
+func receiptOf(r ledger.Receipt, installation string) receiptObject {
+	o := receiptObject{Type: "receipt", ID: r.CommandID.ID, Producer: r.CommandID.Producer, Source: r.SourceID, Session: r.NativeSessionID,
+		Status: string(r.Status), UpdatedAt: firstOf(r.CompletedAt, r.ClaimedAt), ClaimedAt: r.ClaimedAt, CompletedAt: r.CompletedAt,
+		Installation: installation, Operation: r.ProviderOperationID, Error: problemOf(r.Problem)}
+	o.Key, _ = collect.SessionKey(r.SourceID, r.NativeSessionID) // of a valid receipt there is one
+	if r.Result.Kind() == value.Record {
+		o.Result = value.AppendText(nil, r.Result)
+	}
+	return o
+}
+
+func (v *invocation) receipts(ctx context.Context, c *urfave.Context) error {
+	producer, err := producerName(c)
+	if err != nil {
+		return err
+	}
+	if c.Bool("repair") {
+		if c.NArg() > 0 {
+			return usageError(c.Command.HelpName+" --help", "--repair takes no ID")
+		}
+		return v.repairReceipts(ctx)
+	}
+	_, target, done, err := v.reading(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if c.NArg() == 0 {
+		return v.listReceipts(ctx, target, producer)
+	}
+	var wanted []ledger.CommandID
+	for _, typed := range c.Args().Slice() {
+		id, err := findCommand(ctx, target, producer, typed)
+		if err != nil {
+			return err
+		}
+		wanted = append(wanted, id)
+	}
+	found, err := v.awaitReceipts(ctx, target, wanted)
+	if err != nil {
+		return err
+	}
+	return v.showReceipts(target, found)
+}
+
+func (v *invocation) repairReceipts(ctx context.Context) error {
+	s, err := v.settings()
+	if err != nil {
+		return err
+	}
+	target, done, err := v.openOwned(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer done()
+	rows, err := target.RepairReceipts(ctx)
+	if err != nil {
+		return err
+	}
+	if v.out.asJSON {
+		return v.out.object(receiptsSummary{"summary", rows, true, target.Store.Location()})
+	}
+	return v.out.note("the list was made anew, with %s", counted(rows, "receipt", "receipts"))
+}
+
+func (v *invocation) listReceipts(ctx context.Context, target *publish.Target, producer string) error {
+	rows, err := target.Receipts(ctx)
+	if err != nil {
+		return err
+	}
+	t := newTable(column{title: "ID"}, column{title: "PRODUCER"}, column{title: "AGE", right: true},
+		column{title: "SESSION", flexible: true}, column{title: "STATUS"}, column{title: "ERROR", flexible: true})
+	shown := 0
+	for _, row := range rows {
+		if producer != "" && row.CommandID.Producer != producer {
+			continue
+		}
+		shown++
+		o := receiptOf(ledger.Receipt{CommandID: row.CommandID, SourceID: row.SourceID, NativeSessionID: row.NativeSessionID,
+			Status: row.Status, Problem: row.Problem}, "")
+		o.UpdatedAt = row.UpdatedAt
+		if v.out.asJSON {
+			if err := v.out.object(o); err != nil {
+				return err
+			}
+			continue
+		}
+		code := ""
+		if o.Error != nil {
+			code = o.Error.Code
+		}
+		t.row(o.ID, o.Producer, age(v.env.Now(), &o.UpdatedAt), o.Key, o.Status, code)
+	}
+	if v.out.asJSON {
+		return v.out.object(receiptsSummary{"summary", shown, false, target.Store.Location()})
+	}
+	if shown == 0 {
+		return v.out.note("no command has a receipt yet")
+	}
+	return v.out.table(t)
+}
+
+// findCommand finds the command that was typed: an id, or the beginning of one that has
+// a receipt on the list or waits in a queue.
+func findCommand(ctx context.Context, target *publish.Target, producer, typed string) (ledger.CommandID, error) {
+	if typed == "" {
+		return ledger.CommandID{}, usageError("agentsync receipts", "an empty command id")
+	}
+	exact := ledger.CommandID{Producer: producer, ID: typed}
+	receipt, err := target.ReadReceipt(ctx, exact)
+	if err != nil || receipt != nil {
+		return exact, err
+	}
+	rows, err := target.Receipts(ctx)
+	if err != nil {
+		return exact, err
+	}
+	queue, err := target.Queued(ctx, nil)
+	if err != nil {
+		return exact, err
+	}
+	var found []ledger.CommandID
+	add := func(id ledger.CommandID) {
+		if strings.HasPrefix(id.ID, typed) && (producer == "" || id.Producer == producer) && !slices.Contains(found, id) {
+			found = append(found, id)
+		}
+	}
+	for _, row := range rows {
+		add(row.CommandID)
+	}
+	for _, q := range queue.Commands {
+		add(ledger.CommandID{Producer: q.Producer, ID: q.ID})
+	}
+	if i := slices.Index(found, exact); i >= 0 {
+		return exact, nil
+	}
+	switch len(found) {
+	case 0:
+		return exact, &failure{exit: exitFailed, code: "no-such-command", message: "no command answers to " + typed,
+			hint: "see them all: agentsync command ls --all"}
+	case 1:
+		return found[0], nil
+	}
+	return exact, usageError("type more of it, or name its queue: --producer NAME", "%d commands answer to %s", len(found), typed)
+}
+
+const (
+	firstLook   = 50 * time.Millisecond // between two looks for a receipt, doubled each time
+	slowestLook = 5 * time.Second
+)
+
+// awaitReceipts reads receipts, and with --wait until all of them are terminal. A
+// command that nobody claimed is pending.
+func (v *invocation) awaitReceipts(ctx context.Context, target *publish.Target, wanted []ledger.CommandID) ([]ledger.SharedReceipt, error) {
+	expired := time.NewTimer(v.globals.wait)
+	defer expired.Stop()
+	for pause := firstLook; ; pause = min(2*pause, slowestLook) {
+		found, settled, err := readReceipts(ctx, target, wanted)
+		if err != nil || settled || v.globals.wait == 0 {
+			return found, err
+		}
+		again := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			again.Stop()
+			return nil, ctx.Err()
+		case <-expired.C:
+			again.Stop()
+			found, _, err = readReceipts(ctx, target, wanted)
+			return found, err
+		case <-again.C:
+		}
+	}
+}
+
+func readReceipts(ctx context.Context, target *publish.Target, wanted []ledger.CommandID) (found []ledger.SharedReceipt, settled bool, err error) {
+	settled = true
+	for _, id := range wanted {
+		receipt, err := target.ReadReceipt(ctx, id)
+		if err != nil {
+			return nil, false, err
+		}
+		if receipt == nil {
+			receipt = &ledger.SharedReceipt{Receipt: ledger.Receipt{CommandID: id, Status: ledger.Pending}}
+		}
+		settled = settled && receipt.Status.Terminal()
+		found = append(found, *receipt)
+	}
+	return found, settled, nil
+}
+
+// showReceipts prints receipts in full. After a wait the worst of them is the exit code.
+func (v *invocation) showReceipts(target *publish.Target, found []ledger.SharedReceipt) error {
+	for i, r := range found {
+		o := receiptOf(r.Receipt, r.Installation)
+		if v.out.asJSON {
+			if err := v.out.object(o); err != nil {
+				return err
+			}
+			continue
+		}
+		if i > 0 {
+			if err := v.out.line(""); err != nil {
+				return err
+			}
+		}
+		if err := v.receiptLines(o); err != nil {
+			return err
+		}
+	}
+	if v.out.asJSON {
+		if err := v.out.object(receiptsSummary{"summary", len(found), false, target.Store.Location()}); err != nil {
+			return err
+		}
+	}
+	if v.globals.wait == 0 {
+		return nil
+	}
+	return waitedFor(found, v.globals.wait)
+}
+
+func (v *invocation) receiptLines(o receiptObject) error {
+	failed := ""
+	if o.Error != nil {
+		failed = fmt.Sprintf("%s (%s)", o.Error.Message, o.Error.Code)
+		if o.Error.Retryable {
+			failed += ", may be sent again"
+		}
+	}
+	for _, fact := range [][2]string{{"command", o.ID}, {"producer", o.Producer}, {"session", o.Key}, {"status", o.Status}, {"error", failed},
+		{"claimed", timeText(&o.ClaimedAt)}, {"completed", timeText(&o.CompletedAt)}, {"by", shortDID(o.Installation)},
+		{"operation", o.Operation}, {"result", string(o.Result)}} {
+		if fact[1] == "" {
+			continue
+		}
+		if err := v.out.line("%-9s %s", fact[0], clean(fact[1])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waitedFor is the exit code of a wait: what is not settled goes before what is
+// unknown, and that before what did not succeed.
+func waitedFor(found []ledger.SharedReceipt, wait time.Duration) error {
+	exit := exitDone
+	for _, r := range found {
+		switch {
+		case !r.Status.Terminal():
+			return &failure{exit: exitTryLater, code: "not-settled", retryable: true,
+				message: fmt.Sprintf("command %s has no outcome after %v", r.CommandID.ID, wait),
+				hint:    "is agentsync drain run on the machine that has the session?"}
+		case r.Status == ledger.Unknown:
+			exit = exitPartial
+		case r.Status != ledger.Succeeded && exit == exitDone:
+			exit = exitFailed
+		}
+	}
+	if exit == exitDone {
+		return nil
+	}
+	return reported(exit)
+}
