@@ -40,6 +40,10 @@ func (t *Target) Claim(ctx context.Context, r ledger.Receipt) (won bool, taken *
 	if r.Status != ledger.InFlight {
 		return false, nil, fmt.Errorf("claim command %s: its receipt is %s", r.CommandID.ID, r.Status)
 	}
+	// Looked at first: outcomes whose claim is missing must not be run over.
+	if taken, err = t.ReadReceipt(ctx, r.CommandID); taken != nil || err != nil {
+		return false, taken, err
+	}
 	won, err = t.putClaim(ctx, r)
 	if won || err != nil {
 		return won, nil, err
