@@ -5,7 +5,8 @@ import "sync/atomic"
 var testOnlyStep atomic.Pointer[func(step string)]
 
 // SetStepHook makes hook run before each step that OS takes towards the disk: create,
-// write, sync, link, rename, syncdir, remove, mkdir. It is for tests only: a test
+// write, sync, link, rename, syncdir, syncall,
+// remove, mkdir. It is for tests only: a test
 // binary that runs itself again can kill itself before its k-th step. restore puts
 // the earlier hook back.
 func SetStepHook(hook func(step string)) (restore func()) {
