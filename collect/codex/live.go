@@ -78,8 +78,8 @@ func (l *live) stop() {
 	var waiting sync.WaitGroup
 	for _, r := range l.runs.all() {
 		waiting.Go(func() {
-			if at, turn, _ := r.state(); turn != "" {
-				_ = at.server.interruptTurn(ctx, at.thread, turn) // its end says whether it was
+			if _, turn, _ := r.state(); turn != "" {
+				_ = r.interrupt(ctx) // its end says whether it was
 			}
 			select {
 			case <-r.over:

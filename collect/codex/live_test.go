@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -148,20 +149,46 @@ func summaryOf(t *testing.T, d *Driver, id string) collect.Summary {
 	return s
 }
 
-// noneLeft checks that no process of a folder's agent runs any more.
+// noneLeft checks that no process of a home's agent goes on running. The agent's looks at
+// the shell run in groups of their own, and end by themselves.
 func noneLeft(t *testing.T, home string) {
+	t.Helper()
+	var left []process
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if left = processesOf(t, home); len(left) == 0 {
+			return
+		}
+	}
+	for _, p := range left {
+		t.Errorf("process %d is left: %.100q", p.pid, p.command)
+	}
+}
+
+// process is one that runs.
+type process struct {
+	pid     int
+	command string
+}
+
+// processesOf lists the processes whose environment names a home.
+func processesOf(t *testing.T, home string) []process {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		t.Skipf("which processes run is not known here: %v", err)
 	}
+	var list []process
 	for _, e := range entries {
 		environ, err := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
-		if err == nil && strings.Contains(string(environ), "CODEX_HOME="+home+"\x00") {
+		if err != nil || !strings.Contains(string(environ), "CODEX_HOME="+home+"\x00") {
+			continue
+		}
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
 			command, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
-			t.Errorf("process %s is left: %s", e.Name(), strings.ReplaceAll(string(command), "\x00", " "))
+			list = append(list, process{pid, string(command)})
 		}
 	}
+	return list
 }
 
 func TestLiveStartPromptRename(t *testing.T) {

@@ -76,7 +76,7 @@ func (d *Driver) Cancel(ctx context.Context, nativeSessionID string) (collect.Ou
 	if id == "" {
 		return failed(codeNoTurn, "the turn has not begun"), nil
 	}
-	if err := at.server.interruptTurn(ctx, at.thread, id); err != nil {
+	if err := r.interrupt(ctx); err != nil {
 		return changing("turn/interrupt", codeCancelUnknown, err), nil
 	}
 	return collect.Outcome{Status: collect.Succeeded, ProviderOperationID: id, Session: otherThan(nativeSessionID, at.thread)}, nil

@@ -1,15 +1,18 @@
 package codex
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"sync"
+	"time"
 
 	"agentsync/collect/stdio"
 )
 
-// keptEndings is how many ends of turns a run keeps before it knows which is its own. A
+// keptNews is how much news of turns a run keeps before it knows which turn is its own. A
 // thread has one turn at a time; more are a server gone wrong.
-const keptEndings = 500
+const keptNews = 500
 
 // ending is how a turn ended: completed, interrupted or failed, and for a failed one the
 // server's word for why, "" for none.
@@ -21,9 +24,10 @@ type run struct {
 	mu       sync.Mutex
 	place    place
 	turn     string // "" until the server named it
-	early    []turnEnding
+	early    []turnNews
 	declined int // requests for a person that were refused
 	end      ending
+	begun    chan struct{} // closed when the turn is under way, or has ended: from then on it can be interrupted
 	ended    chan struct{} // closed when the turn's end is known
 	over     chan struct{} // closed when the operation has returned
 }
@@ -34,48 +38,59 @@ type place struct {
 	thread string
 }
 
-type turnEnding struct {
+// turnNews is what the server tells of a turn: that it is under way, or its end.
+type turnNews struct {
 	turn string
-	end  ending
+	end  ending // status "" while it is under way
 }
 
-func newRun() *run { return &run{ended: make(chan struct{}), over: make(chan struct{})} }
+func newRun() *run {
+	return &run{begun: make(chan struct{}), ended: make(chan struct{}), over: make(chan struct{})}
+}
 
 // expect names the turn of the run. Its end may be known already.
 func (r *run) expect(s *server, thread, turn string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.place, r.turn = place{s, thread}, turn
-	for _, e := range r.early {
-		if e.turn == turn {
-			r.finish(e.end)
+	for _, news := range r.early {
+		if news.turn == turn {
+			r.take(news.end)
 		}
 	}
 	r.early = nil
 }
 
-// observe takes the end of a turn of the run's thread.
-func (r *run) observe(turn string, end ending) {
+// observe takes news of a turn of the run's thread.
+func (r *run) observe(news turnNews) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.turn == turn && turn != "":
-		r.finish(end)
+	case r.turn == news.turn && r.turn != "":
+		r.take(news.end)
 	case r.turn == "":
-		if len(r.early) == keptEndings {
+		if len(r.early) == keptNews {
 			r.early = append(r.early[:0], r.early[1:]...)
 		}
-		r.early = append(r.early, turnEnding{turn, end})
+		r.early = append(r.early, news)
 	}
 }
 
-// finish keeps the first end that is told.
-func (r *run) finish(end ending) {
-	select {
-	case <-r.ended:
-	default:
+// take keeps news of the run's own turn: that it is under way, and the first end.
+func (r *run) take(end ending) {
+	closeOnce(r.begun)
+	if end.status != "" && r.end.status == "" {
 		r.end = end
 		close(r.ended)
+	}
+}
+
+// closeOnce closes a channel unless it is closed. One goroutine at a time calls it.
+func closeOnce(c chan struct{}) {
+	select {
+	case <-c:
+	default:
+		close(c)
 	}
 }
 
@@ -91,6 +106,20 @@ func (r *run) state() (at place, turn string, declined int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.place, r.turn, r.declined
+}
+
+// interrupt asks the server to end the run's turn. Before the turn is under way the server
+// knows of none, so that is waited for as long as for any answer.
+func (r *run) interrupt(ctx context.Context) error {
+	at, turn, _ := r.state()
+	patience := time.NewTimer(at.server.limits.interrupt)
+	defer patience.Stop()
+	select {
+	case <-r.begun:
+	case <-at.server.peer.Done():
+	case <-patience.C:
+	}
+	return at.server.interruptTurn(ctx, at.thread, turn)
 }
 
 // runs are the operations of a driver, by the id of the thread that each works on. A
@@ -157,10 +186,10 @@ func (l *runs) turning(thread string) bool {
 	return turn != "" && at.thread == thread
 }
 
-// heard takes a notification. Of all that a server tells, the ends of turns are kept, and
-// of those the ones of threads that a run works on.
+// heard takes a notification. Of all that a server tells, the beginnings and ends of turns
+// are kept, and of those the ones of threads that a run works on.
 func (l *runs) heard(method string, params json.RawMessage) {
-	if method != "turn/completed" {
+	if method != "turn/started" && method != "turn/completed" {
 		return
 	}
 	var told struct {
@@ -170,8 +199,12 @@ func (l *runs) heard(method string, params json.RawMessage) {
 	if json.Unmarshal(params, &told) != nil {
 		return
 	}
+	news := turnNews{turn: told.Turn.ID}
+	if method == "turn/completed" {
+		news.end = ending{cmp.Or(told.Turn.Status, "unnamed"), told.Turn.reason()}
+	}
 	if r := l.find(told.ThreadID); r != nil {
-		r.observe(told.Turn.ID, ending{told.Turn.Status, told.Turn.reason()})
+		r.observe(news)
 	}
 }
 

@@ -40,11 +40,25 @@ func (t *delivery) play(ctx context.Context) collect.Outcome {
 			"the agent took the prompt and named no turn")})
 	}
 	t.run.expect(t.server, t.thread, id)
+	t.underWay(ctx)
 	t.m.CancelReady()
 	_ = t.m.SessionActive(ctx) // whether somebody could look does not change the turn
 	o := t.outcome(t.await(ctx))
 	o.ProviderOperationID = id
 	return o
+}
+
+// underWay waits until the turn can be interrupted. A server that does not tell of it is
+// waited for no longer than for an answer.
+func (t *delivery) underWay(ctx context.Context) {
+	patience := time.NewTimer(t.live.limits.interrupt)
+	defer patience.Stop()
+	select {
+	case <-t.run.begun:
+	case <-t.server.peer.Done():
+	case <-ctx.Done():
+	case <-patience.C:
+	}
 }
 
 func isAnswer(err error) bool {
@@ -62,8 +76,7 @@ func (t *delivery) await(ctx context.Context) collect.Outcome {
 		return t.lost()
 	case <-ctx.Done():
 	}
-	_, id, _ := t.run.state()
-	err := t.server.interruptTurn(ctx, t.thread, id) // the end tells what came of it
+	err := t.run.interrupt(ctx) // the end tells what came of it
 	if err == nil || isAnswer(err) {
 		patience := time.NewTimer(t.live.limits.interrupt)
 		defer patience.Stop()
