@@ -28,6 +28,10 @@ type shelf struct {
 
 var _ worker.Target = (*shelf)(nil)
 
+func newShelf(disk durable.FS, dir, installation string) *shelf {
+	return &shelf{disk: disk, dir: dir, installation: installation, mu: new(sync.Mutex)}
+}
+
 // note is a receipt as the shelf writes it.
 type note struct {
 	Owner, Producer, ID, Source, Session, Status string

@@ -53,7 +53,7 @@ func newWorld(t testing.TB) *world {
 
 func newWorldOn(t testing.TB, disk durable.FS, store, state, installation string) *world {
 	w := &world{t: t, disk: disk, agent: fakedriver.NewOperator(),
-		shelf: &shelf{disk: disk, dir: store, installation: installation, mu: new(sync.Mutex)}}
+		shelf: newShelf(disk, store, installation)}
 	commands, err := ledger.OpenCommands(context.Background(), disk, state)
 	if err != nil {
 		t.Fatal(err)
@@ -268,20 +268,6 @@ func (w *world) once(method string, after bool) error {
 		}
 		done = true
 		return fault, after
-	}
-	return fault
-}
-
-// always fails every call of some methods.
-func (w *world) always(methods ...string) error {
-	fault := errors.New("the store is away")
-	w.faults.fail = func(called string, _ ledger.CommandID) (error, bool) {
-		for _, m := range methods {
-			if m == called {
-				return fault, false
-			}
-		}
-		return nil, false
 	}
 	return fault
 }

@@ -1,0 +1,165 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"agentsync/collect"
+	"agentsync/fixtures/fakedriver"
+	"agentsync/ledger"
+	"agentsync/ledger/worker"
+)
+
+// refreshes notes the rounds in which sessions are published anew.
+func (w *world) refreshes() *[][]worker.Session {
+	rounds := new([][]worker.Session)
+	w.options.Refresh = func(_ context.Context, sessions []worker.Session) error {
+		w.locked(func() { *rounds = append(*rounds, sessions) })
+		return nil
+	}
+	return rounds
+}
+
+func TestASessionIsPublishedAnewWhenAnOperationMayHaveChangedIt(t *testing.T) {
+	yes, no := []worker.Session{{SourceID: "codex", NativeSessionID: "s"}}, []worker.Session(nil)
+	other := []worker.Session{{SourceID: "codex", NativeSessionID: "forked"}}
+	for _, c := range []struct {
+		name    string
+		command worker.Queued
+		outcome collect.Outcome
+		want    []worker.Session
+	}{
+		{"a rename that succeeded", command("1", ledger.Rename, "title", "t"), collect.Outcome{Status: collect.Succeeded}, yes},
+		{"a rename that failed", command("1", ledger.Rename, "title", "t"), collect.Outcome{Status: collect.Failed}, no},
+		{"a prompt that failed", prompt("1"), collect.Outcome{Status: collect.Failed}, yes},
+		{"a prompt of unknown outcome", prompt("1"), collect.Outcome{Status: collect.Unknown}, yes},
+		{"a start that failed", command("1", ledger.Start, "text", "t"), collect.Outcome{Status: collect.Failed}, yes},
+		{"a start that touched nothing", command("1", ledger.Start, "text", "t"), collect.Outcome{Status: collect.Succeeded, Untouched: true}, no},
+		{"a prompt that went elsewhere", prompt("1"), collect.Outcome{Status: collect.Succeeded, Session: "forked"}, other},
+		{"a prompt whose payload is wrong", command("1", ledger.Prompt), collect.Outcome{}, no},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			rounds := w.refreshes()
+			w.acts(c.outcome, nil)
+			w.mustRun(c.command)
+			if got := slices.Concat(*rounds...); !slices.Equal(got, c.want) {
+				t.Errorf("published %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAnActiveSessionIsPublishedWhileTheProviderWaits(t *testing.T) {
+	w := newWorld(t)
+	rounds := w.refreshes()
+	w.agent.Act(func(ctx context.Context, _ fakedriver.Call, m collect.Milestones) (collect.Outcome, error) {
+		if err := m.SessionActive(ctx); err != nil || len(*rounds) != 1 {
+			t.Errorf("active: %v, %v", err, *rounds)
+		}
+		return collect.Outcome{Status: collect.Succeeded}, nil
+	})
+	w.mustRun(prompt("1"))
+	if len(*rounds) != 2 {
+		t.Errorf("rounds %v", *rounds)
+	}
+}
+
+func TestSessionsAskedForDuringARoundComeTogetherInTheNext(t *testing.T) {
+	w := newWorld(t)
+	first, all := make(chan struct{}), make(chan struct{})
+	running, done := 0, 0
+	var rounds []int
+	w.options.Refresh = func(_ context.Context, sessions []worker.Session) error {
+		w.locked(func() {
+			running++
+			if running > 1 {
+				t.Error("two rounds at once")
+			}
+			rounds = append(rounds, len(sessions))
+		})
+		close(first)
+		first = make(chan struct{}, 1)
+		<-all
+		w.locked(func() { running-- })
+		return nil
+	}
+	started := first
+	w.options.Sessions = 9
+	w.faults.fail = func(method string, id ledger.CommandID) (error, bool) {
+		if method == "publish" {
+			w.locked(func() { done++ })
+		}
+		return nil, false
+	}
+	w.agent.Act(func(_ context.Context, c fakedriver.Call, _ collect.Milestones) (collect.Outcome, error) {
+		if c.Session != "0" {
+			<-started
+		}
+		return collect.Outcome{Status: collect.Succeeded}, nil
+	})
+	one := w.worker()
+	for i := range 9 {
+		handle(t, one, commandIn(fmt.Sprint(i), fmt.Sprint(i), ledger.Rename, "title", "t"))
+	}
+	<-started
+	for published := 0; published < 9; { // every receipt is out before its session is asked for
+		w.locked(func() { published = done })
+	}
+	close(all)
+	drain(t, one)
+	total := 0
+	for _, n := range rounds {
+		total += n
+	}
+	// Those that published their receipt and had not asked yet when the first round ended
+	// may come in a third.
+	if total != 9 || rounds[0] != 1 || len(rounds) > 3 {
+		t.Errorf("rounds of %v sessions", rounds)
+	}
+}
+
+func TestARefreshThatFailsIsAFailureAndChangesNoReceipt(t *testing.T) {
+	w := newWorld(t)
+	away := errors.New("the store is away")
+	w.options.Refresh = func(context.Context, []worker.Session) error { return away }
+	w.fails("1", away, prompt("1"))
+	w.wants("1", ledger.Succeeded, "")
+	w.quiet()
+}
+
+func TestAnActiveSessionThatCannotBePublishedIsAFailureOnce(t *testing.T) {
+	w := newWorld(t)
+	away := errors.New("the store is away")
+	w.options.Refresh = func(context.Context, []worker.Session) error { return away }
+	w.agent.Act(func(ctx context.Context, _ fakedriver.Call, m collect.Milestones) (collect.Outcome, error) {
+		if err := m.SessionActive(ctx); !errors.Is(err, away) {
+			t.Errorf("active: %v", err)
+		}
+		return collect.Outcome{Status: collect.Succeeded, Untouched: true}, nil
+	})
+	w.fails("1", away, prompt("1"))
+	w.wants("1", ledger.Succeeded, "")
+}
+
+func TestAnInterruptedOperationDoesNotWaitForItsSession(t *testing.T) {
+	w := newWorld(t)
+	begun, finish := make(chan struct{}, 9), make(chan struct{})
+	w.options.Refresh = func(context.Context, []worker.Session) error {
+		begun <- struct{}{}
+		<-finish
+		return nil
+	}
+	w.agent.Act(func(ctx context.Context, _ fakedriver.Call, m collect.Milestones) (collect.Outcome, error) {
+		defer close(finish)
+		return collect.Outcome{}, m.SessionActive(ctx)
+	})
+	one := w.worker()
+	w.begin(one, begun, prompt("1"))
+	one.Interrupt()
+	drain(t, one)
+	w.wants("1", ledger.Unknown, "interrupted-by-shutdown")
+}
