@@ -22,13 +22,22 @@ func settle(t testing.TB, c *Commands, prefix string, n int) {
 	publish(t, c, all...)
 }
 
+func openSmall(t testing.TB, disk durable.FS) *Commands {
+	t.Helper()
+	c, err := small(OpenCommands(context.Background(), disk, commandsDir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // archivedLedger returns a disk with a ledger most of whose receipts are archived.
 func archivedLedger(t testing.TB) *crashfs.FS {
 	t.Helper()
 	disk := crashfs.New(1)
-	c := openLedger(t, disk)
-	settle(t, c, "a", settledHigh+1)
-	if n := len(c.archive.index); n != settledHigh+1-settledLow {
+	c := openSmall(t, disk)
+	settle(t, c, "a", smallHigh+1)
+	if n := len(c.archive.index); n != smallHigh+1-smallLow {
 		t.Fatalf("%d archived", n)
 	}
 	return disk
@@ -62,46 +71,46 @@ func damageLine(t testing.TB, disk durable.FS, n int, change func(string) string
 func TestArchive(t *testing.T) {
 	t.Run("settled receipts move, all others stay, and all are found", func(t *testing.T) {
 		disk := crashfs.New(1)
-		c := openLedger(t, disk)
+		c := openSmall(t, disk)
 		put(t, c, claim("running"), outcome("unpublished"))
 		for i := range 5 {
-			settle(t, c, fmt.Sprint("r", i, "-"), 300)
+			settle(t, c, fmt.Sprint("r", i, "-"), 20)
 		}
-		for _, c := range []*Commands{c, openLedger(t, disk)} {
-			if len(c.kept.entries) > settledHigh+2 || len(c.Notes()) != 0 {
+		for _, c := range []*Commands{c, openSmall(t, disk)} {
+			if len(c.kept.entries) > smallHigh+2 || len(c.Notes()) != 0 {
 				t.Errorf("%d receipts stayed, notes %q", len(c.kept.entries), c.Notes())
 			}
 			wantReceipt(t, c, claim("running"))
 			wantReceipt(t, c, outcome("unpublished"))
 			for i := range 5 {
-				for j := range 300 {
+				for j := range 20 {
 					wantReceipt(t, c, outcome(fmt.Sprint("r", i, "-", j)))
 				}
 			}
-			if n, problems := count(t, c); n != 1502 || len(problems) != 0 {
+			if n, problems := count(t, c); n != 102 || len(problems) != 0 {
 				t.Errorf("%d receipts, %v", n, problems)
 			}
 		}
 	})
 	t.Run("a receipt put again counts from then on, and when both are archived", func(t *testing.T) {
 		disk := archivedLedger(t)
-		c := openLedger(t, disk)
+		c := openSmall(t, disk)
 		id := "a0"
 		wantReceipt(t, c, outcome(id))
 		put(t, c, failure(id))
 		wantReceipt(t, c, failure(id))
-		wantReceipt(t, openLedger(t, disk), failure(id))
+		wantReceipt(t, openSmall(t, disk), failure(id))
 		publish(t, c, failure(id))
 		for i := range 3 {
-			settle(t, c, fmt.Sprint("z", i), settledHigh)
+			settle(t, c, fmt.Sprint("z", i), smallHigh)
 		}
 		if c.kept.entries[id] != nil {
 			t.Fatal("it is not archived")
 		}
 		wantReceipt(t, c, failure(id))
-		again := openLedger(t, disk)
+		again := openSmall(t, disk)
 		wantReceipt(t, again, failure(id))
-		if n, _ := count(t, again); n != settledHigh+1+3*settledHigh {
+		if n, _ := count(t, again); n != smallHigh+1+3*smallHigh {
 			t.Errorf("%d receipts", n)
 		}
 		if err := again.Forget(context.Background(), CommandID{ID: id}); err == nil {
@@ -110,16 +119,16 @@ func TestArchive(t *testing.T) {
 	})
 	t.Run("producers' commands are told apart", func(t *testing.T) {
 		disk := crashfs.New(1)
-		c := openLedger(t, disk)
+		c := openSmall(t, disk)
 		var all []Receipt
-		for i := range settledHigh + 1 {
+		for i := range smallHigh + 1 {
 			r := outcome(fmt.Sprint("é", i))
 			r.CommandID.Producer = "pättern"
 			all = append(all, r)
 		}
 		put(t, c, all...)
 		publish(t, c, all...)
-		again := openLedger(t, disk)
+		again := openSmall(t, disk)
 		for _, r := range all {
 			wantReceipt(t, again, r)
 			if again.Known(CommandID{ID: r.CommandID.ID}) {
@@ -129,7 +138,7 @@ func TestArchive(t *testing.T) {
 	})
 	t.Run("an archive that cannot be written keeps nobody from putting", func(t *testing.T) {
 		disk := crashfs.New(1)
-		c := openLedger(t, disk)
+		c := openSmall(t, disk)
 		lay(t, disk, archiveFile, "")
 		if err := disk.Remove(filepath.Join(commandsDir, archiveFile)); err != nil {
 			t.Fatal(err)
@@ -137,8 +146,8 @@ func TestArchive(t *testing.T) {
 		if err := disk.Mkdir(filepath.Join(commandsDir, archiveFile), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		settle(t, c, "a", settledHigh+1)
-		if notes := c.Notes(); len(notes) != 1 || len(c.kept.entries) != settledHigh+1 {
+		settle(t, c, "a", smallHigh+1)
+		if notes := c.Notes(); len(notes) != 1 || len(c.kept.entries) != smallHigh+1 {
 			t.Errorf("notes %q", notes)
 		}
 	})
@@ -158,12 +167,12 @@ func TestADamagedArchiveIsToldAndKept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			disk := archivedLedger(t)
-			id := openLedger(t, disk).archivedAt(4)
-			damageLine(t, disk, 4, row.change)
+			id := openSmall(t, disk).archivedAt(2)
+			damageLine(t, disk, 2, row.change)
 			before := fileIn(t, disk, archiveFile)
 			for range 2 {
-				c := openLedger(t, disk)
-				if notes := c.Notes(); len(notes) != 1 || !strings.Contains(strings.Join(notes, "\n"), "line 4 ") {
+				c := openSmall(t, disk)
+				if notes := c.Notes(); len(notes) != 1 || !strings.Contains(strings.Join(notes, "\n"), "line 2 ") {
 					t.Errorf("notes %q", notes)
 				}
 				if c.Known(id) != row.known {
@@ -172,56 +181,57 @@ func TestADamagedArchiveIsToldAndKept(t *testing.T) {
 				if _, found, err := c.Get(id); found != row.known || (err != nil) != row.known {
 					t.Errorf("%t, %v", found, err)
 				}
-				if n, problems := count(t, c); n != settledHigh || len(problems) != 1 {
+				if n, problems := count(t, c); n != smallHigh || len(problems) != 1 {
 					t.Errorf("%d receipts, %v", n, problems)
 				}
 			}
-			c := openLedger(t, disk)
+			c := openSmall(t, disk)
 			for i := range 2 {
-				settle(t, c, fmt.Sprint("more", i, "-"), settledHigh)
+				settle(t, c, fmt.Sprint("more", i, "-"), smallHigh)
 			}
 			after := fileIn(t, disk, archiveFile)
 			if !strings.HasPrefix(after, before) || len(after) == len(before) {
 				t.Error("the archive was rewritten")
 			}
-			if notes := openLedger(t, disk).Notes(); !strings.Contains(strings.Join(notes, "\n"), "line 4 ") {
+			if notes := openSmall(t, disk).Notes(); !strings.Contains(strings.Join(notes, "\n"), "line 2 ") {
 				t.Errorf("later it is told no more: %q", notes)
 			}
 		})
 	}
 	t.Run("a line damaged after an older one of the same command does not bring that back", func(t *testing.T) {
 		disk := archivedLedger(t)
-		c := openLedger(t, disk)
+		c := openSmall(t, disk)
 		put(t, c, failure("a0"))
 		publish(t, c, failure("a0"))
 		for i := range 3 {
-			settle(t, c, fmt.Sprint("z", i), settledHigh)
+			settle(t, c, fmt.Sprint("z", i), smallHigh)
 		}
 		text := fileIn(t, disk, archiveFile)
 		at := strings.LastIndex(text, `"command":"a0"`)
 		lay(t, disk, archiveFile, text[:at]+strings.Replace(text[at:], "unknown", "unknowm", 1))
-		if r, found, err := openLedger(t, disk).Get(CommandID{ID: "a0"}); !found || err == nil {
+		if r, found, err := openSmall(t, disk).Get(CommandID{ID: "a0"}); !found || err == nil {
 			t.Errorf("%s, %t, %v", written(r), found, err)
 		}
 	})
 	t.Run("a shorter archive and a missing one are told", func(t *testing.T) {
 		disk := archivedLedger(t)
 		lines := strings.SplitAfter(fileIn(t, disk, archiveFile), "\n")
-		lay(t, disk, archiveFile, strings.Join(lines[:10], ""))
-		if notes := openLedger(t, disk).Notes(); len(notes) != 1 || !strings.Contains(notes[0], "were written") {
+		lay(t, disk, archiveFile, strings.Join(lines[:2], ""))
+		if notes := openSmall(t, disk).Notes(); len(notes) != 1 || !strings.Contains(notes[0], "were written") {
 			t.Errorf("notes %q", notes)
 		}
 		if err := disk.Remove(filepath.Join(commandsDir, archiveFile)); err != nil {
 			t.Fatal(err)
 		}
-		if notes := openLedger(t, disk).Notes(); len(notes) != 1 || !strings.Contains(notes[0], "were written") {
+		if notes := openSmall(t, disk).Notes(); len(notes) != 1 || !strings.Contains(notes[0], "were written") {
 			t.Errorf("notes %q", notes)
 		}
 	})
 	t.Run("hundreds of damaged lines make a bounded number of notes", func(t *testing.T) {
 		disk := archivedLedger(t)
+		settle(t, openSmall(t, disk), "more", 2*mostNotes)
 		lay(t, disk, archiveFile, strings.ReplaceAll(fileIn(t, disk, archiveFile), "succeeded", "sucaeeded"))
-		if n := len(openLedger(t, disk).Notes()); n != mostNotes+1 {
+		if n := len(openSmall(t, disk).Notes()); n != mostNotes+1 {
 			t.Errorf("%d notes", n)
 		}
 	})
@@ -240,28 +250,28 @@ func (c *Commands) archivedAt(line int) CommandID {
 func TestATornTailIsToldOnceAndBuiltUpon(t *testing.T) {
 	disk := archivedLedger(t)
 	kept := fileIn(t, disk, archiveFile)
-	moving := appendLine(nil, outcome(openLedger(t, disk).kept.order[0])) // of a receipt that the file still has
+	moving := appendLine(nil, outcome(openSmall(t, disk).kept.order[0])) // of a receipt that the file still has
 	torn := kept + "\x00\x00\x00\n" + string(moving[:50])
 	lay(t, disk, archiveFile, torn)
-	c := openLedger(t, disk)
+	c := openSmall(t, disk)
 	if notes := c.Notes(); len(notes) != 1 || !strings.Contains(notes[0], "interrupted") {
 		t.Fatalf("notes %q", notes)
 	}
 	if reader, err := ReadCommands(disk, commandsDir); err != nil || len(reader.Notes()) != 0 {
 		t.Errorf("a reader, beside whom somebody may be writing: %q, %v", reader.Notes(), err)
 	}
-	if n, problems := count(t, c); n != settledHigh+1 || len(problems) != 0 {
+	if n, problems := count(t, c); n != smallHigh+1 || len(problems) != 0 {
 		t.Errorf("%d receipts, %v", n, problems)
 	}
-	settle(t, c, "more", settledHigh)
+	settle(t, c, "more", smallHigh)
 	if !strings.HasPrefix(fileIn(t, disk, archiveFile), torn) {
 		t.Error("the archive was rewritten")
 	}
-	again := openLedger(t, disk)
+	again := openSmall(t, disk)
 	if notes := again.Notes(); len(notes) != 0 {
 		t.Errorf("told again: %q", notes)
 	}
-	if n, problems := count(t, again); n != 2*settledHigh+1 || len(problems) != 0 {
+	if n, problems := count(t, again); n != 2*smallHigh+1 || len(problems) != 0 {
 		t.Errorf("%d receipts, %v", n, problems)
 	}
 }

@@ -32,6 +32,8 @@ type Commands struct {
 	disk     durable.FS
 	place    *slots
 	readOnly bool
+	high     int // settledHigh and settledLow, less in tests
+	low      int
 
 	turn    sync.Mutex // held by whoever writes, who alone changes what follows
 	attempt uint64     // the newest generation that a write was tried with
@@ -92,7 +94,7 @@ func ReadCommands(disk durable.FS, dir string) (*Commands, error) {
 // load reads the file first and the archive after it: receipts only ever move from the
 // one to the other, so that a reader beside a writer misses none.
 func load(disk durable.FS, dir string, twin bool) (*Commands, error) {
-	c := &Commands{disk: disk, place: newSlots(disk, filepath.Join(dir, commandsFile), twin)}
+	c := &Commands{disk: disk, place: newSlots(disk, filepath.Join(dir, commandsFile), twin), high: settledHigh, low: settledLow}
 	kept, err := c.place.read()
 	if err != nil {
 		return nil, err

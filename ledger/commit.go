@@ -163,14 +163,14 @@ func (c *Commands) settle(d *draft) appended {
 			settled = append(settled, edited)
 		}
 	}
-	if len(settled) <= settledHigh {
+	if len(settled) <= c.high {
 		return appended{end: c.archive.end}
 	}
 	slices.SortFunc(settled, func(a, b *entry) int {
 		return cmp.Or(cmp.Compare(a.receipt.CompletedAt, b.receipt.CompletedAt),
 			cmp.Compare(a.receipt.CommandID.Key(), b.receipt.CommandID.Key()))
 	})
-	settled = settled[:len(settled)-settledLow]
+	settled = settled[:len(settled)-c.low]
 	moved, err := c.archive.append(settled)
 	if err != nil {
 		c.note(fmt.Sprintf("settled receipts stay in %s: %v", commandsFile, err))
