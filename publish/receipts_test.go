@@ -3,6 +3,7 @@ package publish
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -44,14 +45,14 @@ func TestOneMachineWinsAClaimAndTheOthersAreTold(t *testing.T) {
 	}
 }
 
-func TestEachOfAThousandClaimsIsWonOnceAmongGoroutines(t *testing.T) {
+func TestEachClaimIsWonOnceAmongGoroutines(t *testing.T) {
 	d := newDesk(t)
 	var won atomic.Int64
 	var all sync.WaitGroup
 	for _, target := range []*Target{d.one, d.two, d.one, d.two} {
 		all.Go(func() {
-			for i := range 1000 {
-				mine, _, err := target.Claim(t.Context(), claimed(target, own(strings.Repeat("x", 1+i%250)+stamp(noon)[:i/250]), i))
+			for i := range 200 {
+				mine, _, err := target.Claim(t.Context(), claimed(target, own(fmt.Sprint(i)), i))
 				if err != nil {
 					t.Error(err)
 					return
@@ -63,7 +64,7 @@ func TestEachOfAThousandClaimsIsWonOnceAmongGoroutines(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if won.Load() != 1000 {
+	if won.Load() != 200 {
 		t.Errorf("%d claims were won", won.Load())
 	}
 }
