@@ -207,11 +207,7 @@ func (a *agent) notified(method string, params json.RawMessage) {
 	if json.Unmarshal(params, &p) != nil || len(p.Update) == 0 {
 		return
 	}
-	var head struct {
-		Kind string `json:"sessionUpdate"`
-	}
-	_ = json.Unmarshal(p.Update, &head) // an update without a kind is kept like one of an unknown kind
-	u := update{p.Update, head.Kind}
+	u := update{p.Update, member(p.Update, "sessionUpdate")} // one without a kind is kept like an unknown one
 	if !history(u.kind) {
 		a.changed(p.SessionID, u)
 		return

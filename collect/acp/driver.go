@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 
 	"agentsync/collect"
@@ -132,7 +133,11 @@ func (d *Driver) run(ctx context.Context, place **agent) (*agent, error) {
 		return nil, err
 	}
 	d.started++
-	if a, err = startAgent(ctx, command, d.limits, d.controls.changed); err != nil {
+	a, err = startAgent(ctx, command, d.limits, d.controls.changed)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%v", err) // a missing program is no missing session
+	}
+	if err != nil {
 		return nil, err
 	}
 	d.mu.Lock()

@@ -47,7 +47,7 @@ func (s *spool) add(line []byte) error {
 func (s *spool) spill() error {
 	file, err := os.CreateTemp(s.folder, "agentsync-acp-*")
 	if err != nil {
-		return fmt.Errorf("keep a history for its reading: %w", err)
+		return fmt.Errorf("keep a history for its reading: %v", err) // a missing folder is no missing session
 	}
 	_ = os.Remove(file.Name()) // refused on Windows, where close removes it
 	s.file, s.out = file, bufio.NewWriterSize(file, spoolBuffer)

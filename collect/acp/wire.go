@@ -103,14 +103,11 @@ func (w *wire) Read() ([]byte, error) {
 func (w *wire) incoming(line []byte) *mark {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.open) == 0 {
+	if len(w.open) == 0 || member(line, "method") != "" {
 		return nil
 	}
-	var e struct {
-		ID     json.RawMessage `json:"id"`
-		Method json.RawMessage `json:"method"`
-	}
-	if json.Unmarshal(line, &e) != nil || e.ID == nil || e.Method != nil {
+	var e envelope
+	if json.Unmarshal(line, &e) != nil || e.ID == nil {
 		return nil
 	}
 	m := w.open[string(e.ID)]
