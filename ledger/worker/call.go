@@ -20,14 +20,19 @@ type answer struct {
 	broken  *PanicError
 }
 
-// PanicError reports a driver that panicked during an operation. Its text quotes
-// nothing; the stack is for who mends the driver.
+// PanicError reports a driver that panicked. Its text quotes nothing; the stack is for
+// who mends the driver.
 type PanicError struct {
 	Type  string // of the value it panicked with
 	Stack []byte
 }
 
 func (e *PanicError) Error() string { return "the driver panicked with a " + e.Type }
+
+// newPanic describes a panic while it is recovered from.
+func newPanic(broke any) *PanicError {
+	return &PanicError{Type: fmt.Sprintf("%T", broke), Stack: debug.Stack()}
+}
 
 // perform calls the provider of a claimed command and returns the outcome. The payload
 // is read before, so that a wrong one reaches no provider.
@@ -81,7 +86,7 @@ func (w *Worker) call(t *task, operator collect.Operator, run operation) (a answ
 		var a answer
 		defer func() {
 			if broke := recover(); broke != nil {
-				a.broken = &PanicError{Type: fmt.Sprintf("%T", broke), Stack: debug.Stack()}
+				a.broken = newPanic(broke)
 			}
 			answers <- a
 		}()

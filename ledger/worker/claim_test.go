@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"agentsync/collect"
 	"agentsync/ledger"
 	"agentsync/ledger/worker"
 )
@@ -261,12 +262,15 @@ func TestAReceiptThatCouldNotBePublishedIsPublishedLater(t *testing.T) {
 }
 
 func TestAReceiptWhosePublicationWasNotAnsweredIsReadBack(t *testing.T) {
-	w := newWorld(t)
-	w.once("publish", true)
-	w.mustRun(prompt("1"))
-	w.wants("1", ledger.Succeeded, "")
-	w.calls(1)
-	w.quiet()
+	for _, status := range []collect.Status{collect.Succeeded, collect.Unknown} {
+		w := newWorld(t)
+		w.acts(collect.Outcome{Status: status}, nil)
+		w.once("publish", true)
+		w.mustRun(prompt("1"))
+		w.wants("1", ledger.ReceiptStatus(status), "")
+		w.calls(1)
+		w.quiet()
+	}
 }
 
 func TestAnOutcomeThatIsFinalInTheStoreHolds(t *testing.T) {

@@ -15,11 +15,11 @@ import (
 func TestReceiptsComeIntoTheListTogether(t *testing.T) {
 	w := newWorld(t)
 	var commands []worker.Queued
-	for i := range 300 {
+	for i := range 210 {
 		commands = append(commands, commandIn(fmt.Sprint(i%7), fmt.Sprint(i), ledger.Rename, "title", "t"))
 	}
 	w.mustRun(commands...)
-	if len(w.lists) != 1 || len(w.lists[0]) != 300 || len(w.observed) != 300 {
+	if len(w.lists) != 1 || len(w.lists[0]) != 210 || len(w.observed) != 210 {
 		t.Errorf("%d changes of the list, %d observed", len(w.lists), len(w.observed))
 	}
 	if rows, err := w.shelf.rows(); len(rows) != 200 || err != nil {

@@ -65,9 +65,20 @@ func (w *Worker) refreshRounds() {
 		if r == nil {
 			return
 		}
-		if err := w.o.Refresh(w.books, r.sessions); err != nil {
+		if err := w.publishAnew(r.sessions); err != nil {
 			r.err = fmt.Errorf("publish the session anew: %w", err)
 		}
 		close(r.done)
 	}
+}
+
+// publishAnew refreshes. A driver that panics over what it reads does not take with it
+// the operations that are at work.
+func (w *Worker) publishAnew(sessions []Session) (err error) {
+	defer func() {
+		if broke := recover(); broke != nil {
+			err = newPanic(broke)
+		}
+	}()
+	return w.o.Refresh(w.books, sessions)
 }

@@ -131,6 +131,23 @@ func TestARefreshThatFailsIsAFailureAndChangesNoReceipt(t *testing.T) {
 	w.quiet()
 }
 
+func TestARefreshThatPanicsIsAFailureAndTheOthersGoOn(t *testing.T) {
+	w := newWorld(t)
+	w.options.Refresh = func(_ context.Context, sessions []worker.Session) error {
+		if slices.Contains(sessions, worker.Session{SourceID: "codex", NativeSessionID: "s"}) {
+			panic("a session that no driver can read")
+		}
+		return nil
+	}
+	var broken *worker.PanicError
+	if _, err := w.run(prompt("1"), commandIn("other", "2", ledger.Prompt, "text", "t")); !errors.As(err, &broken) {
+		t.Errorf("%v", err)
+	}
+	w.wants("1", ledger.Succeeded, "")
+	w.wants("2", ledger.Succeeded, "")
+	w.quiet()
+}
+
 func TestAnActiveSessionThatCannotBePublishedIsAFailureOnce(t *testing.T) {
 	w := newWorld(t)
 	away := errors.New("the store is away")

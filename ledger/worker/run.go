@@ -146,15 +146,24 @@ func (w *Worker) record(r ledger.Receipt) error {
 }
 
 // publish writes a kept receipt to the store and puts it into the list, and returns the
-// receipt that holds from then on. That is another one when the store has an outcome
-// already that is proven: it was seen by others and is final.
+// receipt that holds from then on. After an error the store is looked at: the receipt
+// may be there all the same, and so may another outcome that is proven, which others
+// have seen and which is final.
 func (w *Worker) publish(r ledger.Receipt) (ledger.Receipt, error) {
-	if err := w.o.Target.PublishReceipt(w.books, r); err != nil {
-		err = fmt.Errorf("publish the receipt: %w", err)
-		shared, readErr := w.read(r)
-		if readErr != nil || shared == nil || !proven(shared.Status) {
-			return r, errors.Join(err, readErr)
-		}
+	err := w.o.Target.PublishReceipt(w.books, r)
+	if err == nil {
+		w.list(r)
+		return r, nil
+	}
+	err = fmt.Errorf("publish the receipt: %w", err)
+	shared, readErr := w.read(r)
+	switch {
+	case readErr != nil || shared == nil:
+		return r, errors.Join(err, readErr)
+	case shared.Status == r.Status && shared.CompletedAt == r.CompletedAt:
+	case !proven(shared.Status):
+		return r, err
+	default:
 		r = shared.Receipt
 		if err := w.o.Ledger.Put(w.books, r); err != nil {
 			return r, fmt.Errorf("record the published receipt: %w", err)

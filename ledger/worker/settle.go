@@ -101,7 +101,7 @@ func (w *Worker) investigate(ctx context.Context, r ledger.Receipt) (o collect.O
 	}
 	defer func() {
 		if broke := recover(); broke != nil {
-			err = &PanicError{Type: fmt.Sprintf("%T", broke)}
+			err = newPanic(broke)
 		}
 	}()
 	o, err = detective.Investigate(ctx, r.NativeSessionID, trace)
