@@ -19,8 +19,8 @@ type Stamp struct {
 	Digest        digest.Digest
 }
 
-// sameFile reports that nothing speaks for another content.
-func (s Stamp) sameFile(o Stamp) bool {
+// SameFile reports that nothing speaks for another content.
+func (s Stamp) SameFile(o Stamp) bool {
 	s.Digest, o.Digest = digest.Digest{}, digest.Digest{}
 	return s == o
 }

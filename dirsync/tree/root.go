@@ -14,9 +14,9 @@ import (
 	"agentsync/hashgraph/digest"
 )
 
-// openRoot opens the project directory, which must be a real directory and, unless id
-// is zero, the one that was bound.
-func openRoot(path string, id dirsync.Identity) (*os.Root, error) {
+// OpenRoot opens the project directory, which must be a real directory and, unless id is
+// zero, the one that was bound; otherwise it is a *dirsync.StopError.
+func OpenRoot(path string, id dirsync.Identity) (*os.Root, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil, &dirsync.StopError{Guard: dirsync.RootMissing, Detail: path + ": " + reason(err)}
@@ -24,7 +24,7 @@ func openRoot(path string, id dirsync.Identity) (*os.Root, error) {
 	if !info.IsDir() {
 		return nil, &dirsync.StopError{Guard: dirsync.RootMissing, Detail: path + " is not a directory"}
 	}
-	stamp := stampOf(info)
+	stamp := StampOf(info)
 	if id != (dirsync.Identity{}) && (stamp.Device != id.Device || stamp.Inode != id.Inode) {
 		return nil, &dirsync.StopError{Guard: dirsync.RootChanged, Detail: path + " is another directory than the one that was bound"}
 	}
@@ -35,9 +35,9 @@ func openRoot(path string, id dirsync.Identity) (*os.Root, error) {
 	return checked(root, info, path)
 }
 
-// enterRoot opens a directory of an open one. What was a directory when it was looked at
-// may be a link by now: then it is refused.
-func enterRoot(root *os.Root, name string, info fs.FileInfo) (*os.Root, error) {
+// Enter opens a directory of an open one, as info describes it. What was a directory
+// when it was looked at may be a link by now: then it is refused.
+func Enter(root *os.Root, name string, info fs.FileInfo) (*os.Root, error) {
 	below, err := root.OpenRoot(name)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func deviceOf(root *os.Root) (uint64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("look at %s: %w", root.Name(), err)
 	}
-	return stampOf(info).Device, nil
+	return StampOf(info).Device, nil
 }
 
 func list(root *os.Root) ([]string, error) {
@@ -76,27 +76,33 @@ func list(root *os.Root) ([]string, error) {
 	return names, errors.Join(err, dir.Close())
 }
 
-var errUnstable = errors.New("changed while it was read")
+// ErrUnstable reports a file that changed while it was read.
+var ErrUnstable = errors.New("changed while it was read")
 
-// hashFile reads a file of an open directory and returns its digest; errUnstable when
-// it is another file than info describes, or changed meanwhile.
-func hashFile(root *os.Root, name string, info fs.FileInfo) (digest.Digest, error) {
+// HashFile reads a file of an open directory, as info describes it, and returns its
+// digest; what is read goes to copyTo as well, unless that is nil. ErrUnstable says that
+// it is another file by now, or changed meanwhile.
+func HashFile(root *os.Root, name string, info fs.FileInfo, copyTo io.Writer) (digest.Digest, error) {
 	file, err := root.OpenFile(name, os.O_RDONLY|openFlags, 0)
 	if err != nil {
 		return digest.Digest{}, err
 	}
 	h := digest.New()
+	to := io.Writer(h)
+	if copyTo != nil {
+		to = io.MultiWriter(h, copyTo)
+	}
 	before, err := file.Stat()
 	if err == nil && (!os.SameFile(before, info) || !before.Mode().IsRegular()) {
-		err = errUnstable
+		err = ErrUnstable
 	}
 	if err == nil {
-		_, err = io.Copy(h, file)
+		_, err = io.Copy(to, file)
 	}
 	if err == nil {
 		var after fs.FileInfo
-		if after, err = file.Stat(); err == nil && !stampOf(after).sameFile(stampOf(info)) {
-			err = errUnstable
+		if after, err = file.Stat(); err == nil && !StampOf(after).SameFile(StampOf(info)) {
+			err = ErrUnstable
 		}
 	}
 	return digest.Of(h), errors.Join(err, file.Close())
@@ -133,7 +139,7 @@ func reason(err error) string {
 
 // IdentityOf tells which directory stands at a path: a real one, not a link to one.
 func IdentityOf(path string) (dirsync.Identity, error) {
-	root, err := openRoot(path, dirsync.Identity{})
+	root, err := OpenRoot(path, dirsync.Identity{})
 	if err != nil {
 		return dirsync.Identity{}, err
 	}
@@ -141,6 +147,6 @@ func IdentityOf(path string) (dirsync.Identity, error) {
 	if err = errors.Join(err, root.Close()); err != nil {
 		return dirsync.Identity{}, fmt.Errorf("look at %s: %w", path, err)
 	}
-	stamp := stampOf(info)
+	stamp := StampOf(info)
 	return dirsync.Identity{Device: stamp.Device, Inode: stamp.Inode}, nil
 }

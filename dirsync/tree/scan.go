@@ -37,7 +37,7 @@ type Scan struct {
 // that was bound is a *dirsync.StopError, as is one that cannot be listed; anything
 // unreadable below it is a blocked entry.
 func Read(ctx context.Context, o Options) (Scan, error) {
-	root, err := openRoot(o.Root, o.Identity)
+	root, err := OpenRoot(o.Root, o.Identity)
 	if err != nil {
 		return Scan{}, err
 	}
@@ -52,7 +52,7 @@ func Read(ctx context.Context, o Options) (Scan, error) {
 	if err := ctx.Err(); err != nil {
 		return Scan{}, err
 	}
-	again, err := openRoot(o.Root, o.Identity)
+	again, err := OpenRoot(o.Root, o.Identity)
 	if err != nil {
 		return Scan{}, err
 	}
@@ -178,10 +178,10 @@ func (w *walker) read(at place, name string, node dirsync.Node, info fs.FileInfo
 
 // enter opens a directory and has it read.
 func (w *walker) enter(at place, name string, node dirsync.Node, info fs.FileInfo) (dirsync.Entry, error) {
-	if stampOf(info).Device != w.device {
+	if StampOf(info).Device != w.device {
 		return dirsync.Entry{Kind: dirsync.Blocked, Reason: dirsync.Mount}, nil
 	}
-	root, err := enterRoot(at.root, name, info)
+	root, err := Enter(at.root, name, info)
 	if err != nil {
 		return dirsync.Entry{}, err
 	}
@@ -208,14 +208,14 @@ const young = 2 * time.Second
 
 // file takes a digest over from the last scan, or reads the file.
 func (w *walker) file(at place, name string, node dirsync.Node, info fs.FileInfo, f *found) (dirsync.Entry, error) {
-	stamp := stampOf(info)
+	stamp := StampOf(info)
 	known, same := w.Known[node.OnDisk()]
-	if same = same && known.sameFile(stamp); same {
+	if same = same && known.SameFile(stamp); same {
 		stamp.Digest = known.Digest
 	} else {
 		var err error
-		if stamp.Digest, err = hashFile(at.root, name, info); err != nil {
-			if errors.Is(err, errUnstable) {
+		if stamp.Digest, err = HashFile(at.root, name, info, nil); err != nil {
+			if errors.Is(err, ErrUnstable) {
 				return dirsync.Entry{Kind: dirsync.Blocked, Reason: dirsync.Unstable}, nil
 			}
 			return dirsync.Entry{}, err
