@@ -4,6 +4,7 @@ package stdio
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -40,6 +41,14 @@ func playUnix(words []string, number int) int {
 			return 1
 		}
 		fmt.Println(next.Process.Pid)
+	case "tool": // a deaf child in a session of its own, and ends with its input
+		next.Env, next.Stdin = []string{roleVariable + "=deaf"}, nil
+		next.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if next.Start() != nil {
+			return 1
+		}
+		fmt.Println(next.Process.Pid)
+		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "daemon": // a child in a session of its own that keeps stdout, and ends
 		next.Env = []string{roleVariable + "=deaf"}
 		next.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

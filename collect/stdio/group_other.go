@@ -8,5 +8,10 @@ import "syscall"
 // killed, the child sees the end of its input and no more.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// onlyDead cannot be told here.
+// Who is dead, and who descends from whom, cannot be told here.
+
 func (m members) onlyDead() bool { return false }
+
+func (m members) relatives() []relative { return nil }
+
+func (r relative) alive() bool { return false }

@@ -29,3 +29,6 @@ func (m members) empty() bool {
 }
 
 func (m members) release() {}
+
+func (r relative) ask()  { _ = syscall.Kill(r.pid, syscall.SIGTERM) }
+func (r relative) kill() { _ = syscall.Kill(r.pid, syscall.SIGKILL) }

@@ -101,3 +101,10 @@ func (m members) empty() bool {
 }
 
 func (m members) release() { _ = windows.CloseHandle(windows.Handle(m)) }
+
+// relatives are none: nobody leaves a job.
+func (m members) relatives() []relative { return nil }
+
+func (r relative) alive() bool { return false }
+func (r relative) ask()        {}
+func (r relative) kill()       {}

@@ -70,6 +70,21 @@ func TestStopEndsWhatTheChildStarted(t *testing.T) {
 	}
 }
 
+func TestStopEndsTheToolsOfAnAgent(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells who descends from whom")
+	}
+	p := start(t, child(t, "tool"))
+	tool := readNumber(t, p)
+	p.Stop(5 * time.Second)
+	if code, signaled := p.Exit(); code != 0 || signaled {
+		t.Errorf("the agent was not let end by itself: exit %d, signaled %v", code, signaled)
+	}
+	if alive(tool) {
+		t.Error("its tool runs on")
+	}
+}
+
 func TestStopAsksBeforeItKills(t *testing.T) {
 	p := start(t, child(t, "politely"))
 	if _, err := p.Read(); err != nil {

@@ -8,10 +8,14 @@ const (
 )
 
 // Stop ends the child: it closes standard input, waits for grace, asks the whole group to
-// end, waits for grace again, and kills it. It returns when nothing of the group is left;
-// only a process that left the group on purpose is not ended. What was not read is lost.
-// Any goroutine may call it, more than once.
+// end, waits for grace again, and kills it. On Linux it also ends what descends from the
+// child outside its group, as the tools of some agents do; a process whose parents have
+// left it alone, a daemon, is not ended. It returns when nothing of that is left. What was
+// not read is lost. Any goroutine may call it, more than once.
 func (p *Process) Stop(grace time.Duration) {
+	if !within(p.gone, 0) {
+		p.group.look()
+	}
 	_ = p.CloseInput()
 	if !within(p.gone, grace) {
 		p.group.ask()
