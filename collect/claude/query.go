@@ -12,11 +12,9 @@ import (
 	"agentsync/collect/stdio"
 )
 
-// Limits of a conversation with the program.
-const (
-	maxStreamLine = 16 << 20 // bytes; longer lines are skipped, for the transcript has what they say
-	stopGrace     = 2 * time.Second
-)
+// maxStreamLine is the longest line of the program that is read, in bytes. Longer ones are
+// skipped: the transcript has what they say.
+const maxStreamLine = 8 << 20
 
 // patience is how long the program may take for what it is to do.
 type patience struct {
@@ -24,10 +22,12 @@ type patience struct {
 	interrupt time.Duration // to end a turn that was interrupted
 	linger    time.Duration // to end once its turn has
 	appear    time.Duration // to write a new session's first line
+	grace     time.Duration // to obey the end of its input, and then a signal
 }
 
 var ordinaryPatience = patience{
 	answer: 2 * time.Minute, interrupt: 5 * time.Second, linger: 10 * time.Second, appear: 2 * time.Second,
+	grace: 2 * time.Second,
 }
 
 // query is what the program is to be run with.
@@ -50,6 +50,7 @@ type exchange struct {
 	patience  patience
 	limit     *time.Timer // of the patience with what is awaited now
 	looked    sync.WaitGroup
+	order     sync.Mutex // an interruption goes out after its prompt
 	facts     facts
 	answered  bool // the initialize request was
 	tasks     int  // background tasks that it waits for
@@ -92,7 +93,7 @@ func (c *exchange) hold() {
 	c.listen()
 	close(over)
 	<-watched
-	c.process.Stop(stopGrace)
+	c.process.Stop(c.patience.grace)
 	c.facts.exit, c.facts.signaled = c.process.Exit()
 	c.facts.said = complaintIn(c.process.Stderr())
 	c.facts.interrupted = !c.turn.wanted()
@@ -124,6 +125,8 @@ func (c *exchange) dismiss() {
 // longer wanted.
 func (c *exchange) watch(over <-chan struct{}) {
 	unwanted := c.turn.ctx.Done()
+	var telling sync.WaitGroup
+	defer telling.Wait()
 	defer c.limit.Stop()
 	for {
 		select {
@@ -131,10 +134,10 @@ func (c *exchange) watch(over <-chan struct{}) {
 			return
 		case <-unwanted:
 			unwanted = nil
-			_ = c.turn.stop() // one that cannot be told is ended at the limit
 			c.expect(c.patience.interrupt)
+			telling.Go(func() { _ = c.turn.stop() }) // one that cannot be told is ended at the limit
 		case <-c.limit.C:
-			c.process.Stop(stopGrace)
+			c.process.Stop(c.patience.grace)
 			return
 		}
 	}
@@ -174,9 +177,13 @@ func (c *exchange) hear(s streamLine) {
 func (c *exchange) begin(failed bool) {
 	interrupt := func() error {
 		c.expect(c.patience.interrupt)
+		c.order.Lock()
+		defer c.order.Unlock()
 		return c.process.Write(interruptRequest())
 	}
 	c.expect(0)
+	c.order.Lock()
+	defer c.order.Unlock()
 	if failed || !c.turn.send(interrupt) {
 		c.dismiss()
 		return

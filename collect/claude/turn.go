@@ -115,14 +115,14 @@ func (t *ownTurn) setActive() {
 // stop interrupts the prompt, or keeps it from being sent.
 func (t *ownTurn) stop() error {
 	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	first := !t.asked
+	first, interrupt, abandon := !t.asked, t.interrupt, t.abandon
 	t.asked = true
+	t.mutex.Unlock()
 	switch {
-	case first && t.interrupt != nil:
-		return t.interrupt()
-	case first && t.abandon != nil:
-		t.abandon()
+	case first && interrupt != nil:
+		return interrupt()
+	case first && abandon != nil:
+		abandon()
 	}
 	return nil
 }

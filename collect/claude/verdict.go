@@ -51,9 +51,9 @@ func (f facts) verdict() (collect.Status, *collect.OperationProblem) {
 	switch r := f.result; {
 	case r != nil && !r.isError && f.prompted:
 		return collect.Succeeded, nil
-	case f.said == idInUse:
+	case f.said == idInUse && !f.prompted:
 		return failed("claude-session-exists", "claude already has a session of this id", false)
-	case f.said == noConversation:
+	case f.said == noConversation && !f.prompted:
 		return failed("claude-session-not-found", "claude knows no session of this id", false)
 	case r != nil && f.interrupted && r.subtype == "error_during_execution":
 		return failed("cancelled", "the prompt was interrupted", false)
