@@ -121,13 +121,13 @@ func (c controls) offeredModes() []string {
 }
 
 // takes reports that an option may be set to a value: true or false, or one of the texts
-// of a select.
+// of a select, or the one that it stands at, which agents do not always list.
 func (o option) takes(setting json.RawMessage) bool {
 	if o.boolean {
 		return string(setting) == "true" || string(setting) == "false"
 	}
 	var text string
-	return json.Unmarshal(setting, &text) == nil && slices.Contains(o.allowed, text)
+	return o.has(setting) || json.Unmarshal(setting, &text) == nil && slices.Contains(o.allowed, text)
 }
 
 // has reports that an option stands at a value.

@@ -49,6 +49,8 @@ func (a *agent) acquire(ctx context.Context, session string) error {
 		a.turns[session] = turn
 	}
 	a.mu.Unlock()
+	patience := time.NewTimer(a.limits.idle)
+	defer patience.Stop()
 	select {
 	case turn <- struct{}{}:
 		return nil
@@ -56,6 +58,8 @@ func (a *agent) acquire(ctx context.Context, session string) error {
 		return fmt.Errorf("wait for the session's turn: %w", stdio.ErrClosed)
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	case <-patience.C:
+		return fmt.Errorf("the session is still being loaded after %s", a.limits.idle)
 	}
 }
 

@@ -179,16 +179,16 @@ func TestAnUpdateOf50MB(t *testing.T) {
 }
 
 func TestWithoutAFolderForItAHistoryStaysInMemory(t *testing.T) {
-	s := newStage(t, "updates=20000")
+	s := newStage(t, "updates=12000")
 	s.env.Temp = ""
 	s.seed("one", "Hello.")
-	if h := mustRead(t, s.begin().Driver, "one"); len(h.events) != 20_001 {
+	if h := mustRead(t, s.begin().Driver, "one"); len(h.events) != 12_001 {
 		t.Errorf("%d events", len(h.events))
 	}
 }
 
 func TestAHistoryThatCannotBeKeptIsAnError(t *testing.T) {
-	s := newStage(t, "updates=20000")
+	s := newStage(t, "updates=12000")
 	s.env.Temp += "/none"
 	s.seed("one", "Hello.")
 	if _, err := read(t, s.begin().Driver, "one"); err == nil || errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "keep a history") {
