@@ -40,11 +40,14 @@ func judgeThread(t collect.Trace, thread wireThread) collect.Outcome {
 		return unproven(fromServer, "the app server has lost the thread's turns")
 	}
 	s := soughtOf(t)
-	for _, turn := range thread.Turns {
+	for i, turn := range thread.Turns {
 		byText := s.turn == "" && int64(turn.StartedAt) >= t.ClaimedAt.Unix() && turn.began(s.text)
 		if byText || s.turn != "" && turn.ID == s.turn {
 			s.matches++
 			s.found = seenTurn{turn.ID, turn.ending()}
+			if s.found.end.status == "" && i < len(thread.Turns)-1 {
+				s.found.end.status = endedCut
+			}
 		}
 	}
 	return verdict(t, s, fromServer)

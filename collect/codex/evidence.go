@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 
 	"agentsync/collect/value"
 )
@@ -20,8 +21,7 @@ type search struct {
 	since int64  // milliseconds since 1970 UTC
 
 	now     seenTurn // the turn that the next record belongs to
-	open    bool     // now has begun and not ended
-	matched bool     // now is one that is looked for
+	matched bool     // now is one that is looked for, and has not ended
 	matches int
 	found   seenTurn
 }
@@ -37,7 +37,7 @@ func (s *search) observe(r record) {
 	switch r.sub {
 	case "task_started":
 		s.close(ending{status: endedCut})
-		s.now, s.open, s.matched = seenTurn{id: string(r.turnID())}, true, false
+		s.now = seenTurn{id: string(r.turnID())}
 		s.match(s.turn != "" && s.now.id == s.turn)
 	case "task_complete":
 		s.close(completion(r))
@@ -62,10 +62,10 @@ func (s *search) match(matches bool) {
 
 // close ends the turn at hand.
 func (s *search) close(e ending) {
-	if s.open && s.matched {
+	if s.matched {
 		s.found.end = e
 	}
-	s.open, s.matched = false, false
+	s.matched = false
 }
 
 // completion is how a turn ended whose last record is its completion.
@@ -77,12 +77,23 @@ func completion(r record) ending {
 		info := failure.Path("codex_error_info")
 		if info.Kind() == value.Record {
 			for key := range info.Members() {
-				return ending{"failed", wordOf(string(key))}
+				return ending{"failed", camel(wordOf(string(key)))}
 			}
 		}
-		return ending{"failed", wordOf(info.Str())}
+		return ending{"failed", camel(wordOf(info.Str()))}
 	}
 	return ending{status: "failed"}
+}
+
+// camel writes a word of the files as the server's answers have it.
+func camel(word string) string {
+	first, rest, _ := strings.Cut(word, "_")
+	for part := range strings.SplitSeq(rest, "_") {
+		if part != "" {
+			first += strings.ToUpper(part[:1]) + part[1:]
+		}
+	}
+	return first
 }
 
 // promptText is everything that a person said in a record, nil for every other record.
