@@ -75,10 +75,9 @@ func (w *Worker) running(q Queued, begun bool) {
 
 // call runs an operation and waits for it; after Interrupt no longer than the grace
 // period. answered is false when that is over: then the operation's goroutine is left
-// to end with its driver, and whatever it still says counts for nothing.
+// to end with its driver, and whatever it still says counts for nothing. The context
+// outlives the operation, since a driver may begin with it what serves later ones.
 func (w *Worker) call(t *task, operator collect.Operator, run operation) (a answer, answered bool) {
-	ctx, cancel := context.WithCancel(w.work)
-	defer cancel()
 	m := &milestones{w: w, turn: t, done: make(chan struct{})}
 	defer w.locked(func() { close(m.done) })
 	answers := make(chan answer, 1)
@@ -90,7 +89,7 @@ func (w *Worker) call(t *task, operator collect.Operator, run operation) (a answ
 			}
 			answers <- a
 		}()
-		a.outcome, a.err = run(ctx, operator, m)
+		a.outcome, a.err = run(w.work, operator, m)
 	}()
 	select {
 	case a = <-answers:
