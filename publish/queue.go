@@ -151,6 +151,7 @@ func (t *Target) BindProducer(ctx context.Context, producer, did string, now tim
 	if name, err := collect.SourceID(producer); err != nil || name != producer {
 		return fmt.Errorf("bind %s: the name is not in its canonical form", queueTitle(producer))
 	}
+	// No signature at all does not match the key of a good did; a bad one is another error.
 	if err := ledger.VerifyDID(did, nil, nil); !errors.Is(err, ledger.ErrSignature) {
 		return fmt.Errorf("bind %s: %w", queueTitle(producer), err)
 	}

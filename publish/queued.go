@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"agentsync/collect"
 	"agentsync/ledger"
@@ -44,7 +45,7 @@ func (t *Target) Producers(ctx context.Context) ([]Producer, []collect.Problem, 
 }
 
 // Queued reads the queues. Commands that skip accepts are passed over, unread where
-// their name tells their id.
+// their name tells their id. It may be called while other methods run.
 func (t *Target) Queued(ctx context.Context, skip func(ledger.CommandID) bool) (Queue, error) {
 	l, err := t.listQueues(ctx)
 	if err != nil {
@@ -54,33 +55,54 @@ func (t *Target) Queued(ctx context.Context, skip func(ledger.CommandID) bool) (
 	if err != nil {
 		return Queue{}, err
 	}
+	if skip == nil {
+		skip = func(ledger.CommandID) bool { return false }
+	}
 	q := Queue{Refused: append(l.refused, refused...)}
+	var wanted []queuedEntry
 	for _, c := range l.commands {
 		producer, ok := bound[c.Queue]
-		if !ok {
+		switch {
+		case !ok:
 			q.Refused = append(q.Refused, refusal(c.entry.Name, CodeUnbound, "no valid binding says whose queue this is"))
-			continue
-		}
-		if c.Told && skip != nil && skip(ledger.CommandID{Producer: producer.Name, ID: c.ID}) {
-			continue
-		}
-		command, err := t.readCommand(ctx, c.entry, producer)
-		switch problem := refusedFor(c.entry.Name, err); {
-		case err == nil:
-			if c.Told || skip == nil || !skip(ledger.CommandID{Producer: producer.Name, ID: command.ID}) {
-				q.Commands = append(q.Commands, QueuedCommand{command, producer.Name, c.entry.Name})
-			}
-		case ctx.Err() != nil:
-			return Queue{}, err
-		case errors.Is(err, store.ErrNotFound): // pruned since it was listed
-		default:
-			q.Refused = append(q.Refused, problem)
+		case !c.Told || !skip(ledger.CommandID{Producer: producer.Name, ID: c.ID}):
+			wanted = append(wanted, c)
 		}
 	}
+	if err := t.readCommands(ctx, wanted, bound, &q); err != nil {
+		return Queue{}, err
+	}
+	q.Commands = slices.DeleteFunc(q.Commands, func(c QueuedCommand) bool { // those whose name does not tell their id
+		return skip(ledger.CommandID{Producer: c.Producer, ID: c.ID})
+	})
 	slices.SortFunc(q.Commands, func(a, b QueuedCommand) int {
 		return cmp.Or(cmp.Compare(a.Producer, b.Producer), cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
 	})
+	slices.SortFunc(q.Refused, func(a, b collect.Problem) int { return cmp.Compare(a.Path, b.Path) })
 	return q, nil
+}
+
+// readCommands adds what it reads to the queue, several at once.
+func (t *Target) readCommands(ctx context.Context, wanted []queuedEntry, bound map[string]Producer, q *Queue) error {
+	var mu sync.Mutex
+	return parallel(ctx, t.Workers, len(wanted), func(ctx context.Context, next func() int) error {
+		for i := next(); i >= 0; i = next() {
+			name, producer := wanted[i].entry.Name, bound[wanted[i].Queue]
+			command, err := t.readCommand(ctx, wanted[i].entry, producer)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			mu.Lock()
+			switch {
+			case err == nil:
+				q.Commands = append(q.Commands, QueuedCommand{command, producer.Name, name})
+			case !errors.Is(err, store.ErrNotFound): // else pruned since it was listed
+				q.Refused = append(q.Refused, refusedFor(name, err))
+			}
+			mu.Unlock()
+		}
+		return nil
+	})
 }
 
 // queueListing is what lies below the queues' folder.

@@ -158,7 +158,7 @@ func (t *Target) readList(lib *library, n uint64) (*generation, *document.Receip
 }
 
 // Receipts returns the rows of the list, the newest first. It serves a target without a
-// signer, and a store without sessions.
+// signer, and a store without sessions, and may be called while other methods run.
 func (t *Target) Receipts(ctx context.Context) ([]ReceiptRow, error) {
 	_, list, err := t.newestList(ctx)
 	if err != nil {

@@ -104,6 +104,30 @@ func TestAClaimWhoseAnswerIsLostIsOurs(t *testing.T) {
 	})
 }
 
+func TestAnOutcomeWhoseAnswerIsLostIsWrittenOnce(t *testing.T) {
+	lost := errors.New("connection reset")
+	d := newDesk(t)
+	run := claimed(d.one, own("1"), 1)
+	d.claim(d.one, run)
+	done := []ledger.Receipt{ended(run, ledger.Succeeded)}
+	d.store.Inject(mem.Fault{Op: mem.Commit, Prefix: "receipts/", Times: 1, After: lost})
+	d.store.Inject(mem.Fault{Op: mem.Commit, Prefix: "heads/", Times: 1, After: lost})
+	if err := d.one.PublishReceipt(t.Context(), done[0]); !errors.Is(err, lost) {
+		t.Error(err)
+	}
+	d.publish(d.one, done[0])
+	if err := d.one.ListReceipts(t.Context(), done); !errors.Is(err, lost) {
+		t.Error(err)
+	}
+	d.list(d.one, done...)
+	if r := d.read(own("1")); r.Outcomes != 1 {
+		t.Errorf("%+v", r)
+	}
+	if v := d.sound(); v.Lists != 1 || v.Outcomes != 1 {
+		t.Errorf("%+v", v)
+	}
+}
+
 func TestOnlyAnUnknownOutcomeIsReplaced(t *testing.T) {
 	d := newDesk(t)
 	run := claimed(d.one, own("1"), 1)

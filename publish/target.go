@@ -1,8 +1,10 @@
 // Package publish makes prepared sessions visible in a store: documents into
 // packs first, then both session indexes, and last one small head that names
 // them. It decides what a generation holds, reads it back, verifies it, restores
-// from it, and removes what no kept generation needs. Only publish/store touches
-// disk or network; the one exception is the local cache in the state folder.
+// from it, and removes what no kept generation needs. It keeps the queues of commands,
+// of which each is claimed once, and their receipts. It runs no command, and refuses
+// whatever in a queue is not signed by the queue's key. Only publish/store touches disk
+// or network; the one exception is the local cache in the state folder.
 package publish
 
 import (
@@ -54,7 +56,6 @@ type Options struct {
 type Target struct {
 	Options
 	format *document.Format
-	packs  *document.Packs
 	random sync.Mutex // held while Rand is read
 	lists  listings
 }
@@ -98,7 +99,7 @@ func Open(ctx context.Context, o Options) (*Target, error) {
 	if o.Signer != nil && o.Signer.DID() != format.OwnerDID {
 		return nil, fmt.Errorf("open %s: %w: %s", o.Store.Location(), ErrForeign, format.OwnerDID)
 	}
-	return &Target{Options: o, format: format, packs: &document.Packs{}}, nil
+	return &Target{Options: o, format: format}, nil
 }
 
 // Create makes the place a store of the signer and opens it. Two creators agree on
