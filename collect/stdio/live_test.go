@@ -34,13 +34,13 @@ func running(word string) map[string]string {
 // awaitSleep waits until the agent's tool sleeps for that long.
 func awaitSleep(t *testing.T, seconds string) {
 	t.Helper()
-	for range 600 {
+	for range 400 {
 		for _, arguments := range running("sleep\x00" + seconds) {
 			if strings.HasPrefix(arguments, "sleep ") {
 				return
 			}
 		}
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(250 * time.Millisecond)
 	}
 	t.Fatalf("the agent's tool did not come to sleep %s", seconds)
 }
@@ -127,28 +127,28 @@ func converse(t *testing.T, p *stdio.Process, jsonrpc bool, talk func(call func(
 
 func TestLiveClaudeLeavesNoProcess(t *testing.T) {
 	path := realagents.Require(t, realagents.Claude)
-	leavesNoProcess(t, func(t *testing.T, m *realagents.ModelServer) live { return claude(t, m, path) })
+	leavesNoProcess(t, func(t *testing.T, m *realagents.ModelServer) live { return claude(t, m, path) }, 5*time.Second, 0)
 }
 
 func TestLiveCodexLeavesNoProcess(t *testing.T) {
 	path := realagents.Require(t, realagents.Codex)
-	leavesNoProcess(t, func(t *testing.T, m *realagents.ModelServer) live { return codex(t, m, path) })
+	leavesNoProcess(t, func(t *testing.T, m *realagents.ModelServer) live { return codex(t, m, path) }, 5*time.Second, 0)
 }
 
 func TestLiveCodexWrapperLeavesNoProcess(t *testing.T) {
 	path := realagents.RequireWrapper(t, realagents.Codex)
-	leavesNoProcess(t, func(t *testing.T, m *realagents.ModelServer) live { return codex(t, m, path) })
+	leavesNoProcess(t, func(t *testing.T, m *realagents.ModelServer) live { return codex(t, m, path) }, 5*time.Second, 0)
 }
 
 func TestLiveOpencodeLeavesNoProcess(t *testing.T) {
 	path := realagents.Require(t, realagents.Opencode)
-	leavesNoProcess(t, func(t *testing.T, m *realagents.ModelServer) live { return opencode(t, m, path) })
+	leavesNoProcess(t, func(t *testing.T, m *realagents.ModelServer) live { return opencode(t, m, path) }, 5*time.Second)
 }
 
-// leavesNoProcess stops a real agent in the middle of a tool's work, once with time to
-// end by itself and once without.
-func leavesNoProcess(t *testing.T, agent func(*testing.T, *realagents.ModelServer) live) {
-	for i, grace := range []time.Duration{5 * time.Second, 0} {
+// leavesNoProcess stops a real agent in the middle of a tool's work, once with each time
+// to end by itself.
+func leavesNoProcess(t *testing.T, agent func(*testing.T, *realagents.ModelServer) live, graces ...time.Duration) {
+	for i, grace := range graces {
 		t.Run(fmt.Sprintf("%s of grace", grace), func(t *testing.T) {
 			l := agent(t, realagents.Model(t))
 			mark := fmt.Sprintf("AGENTSYNC_TEST_MARK=%d.%d", os.Getpid(), time.Now().UnixNano())

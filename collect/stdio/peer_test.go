@@ -298,7 +298,39 @@ func TestNothingOfAPeerRunsAfterDone(t *testing.T) {
 	}
 }
 
-func BenchmarkNotifications(b *testing.B) {
+// tape is a side that sends one message again and again.
+type tape struct {
+	message []byte
+	left    int
+}
+
+func (c *tape) Read() ([]byte, error) {
+	if c.left == 0 {
+		return nil, io.EOF
+	}
+	c.left--
+	return c.message, nil
+}
+
+func (c *tape) Write([]byte) error { return nil }
+
+func BenchmarkNotification(b *testing.B) {
+	for name, size := range map[string]int{"of 100 bytes": 100, "of 1 MiB": 1 << 20} {
+		b.Run(name, func(b *testing.B) {
+			message := []byte(`{"method":"item/delta","params":{"text":"` + strings.Repeat("w", size) + `"}}`)
+			seen := 0
+			b.ReportAllocs()
+			b.SetBytes(int64(len(message)))
+			peer := NewPeer(&tape{message, b.N}, false, Handler{Notification: func(string, json.RawMessage) { seen++ }})
+			<-peer.Done()
+			if seen != b.N {
+				b.Errorf("%d of %d", seen, b.N)
+			}
+		})
+	}
+}
+
+func BenchmarkThousandNotificationsOfAChild(b *testing.B) {
 	seen := make(chan struct{}, 1)
 	peer, _ := connect(b, Handler{Notification: func(string, json.RawMessage) {
 		select {

@@ -221,6 +221,7 @@ func (p *Process) Write(line []byte) error {
 
 // send writes all of b while the child goes on reading, and returns how much it wrote.
 func (p *Process) send(b []byte) (sent int, err error) {
+	_ = p.stdin.SetWriteDeadline(time.Time{}) // a timer that fired while it was stopped may have left one
 	stalled := time.AfterFunc(p.stall, func() {
 		if p.stdin.SetWriteDeadline(past) != nil {
 			p.group.kill() // no deadlines here: a dead child's pipe breaks

@@ -17,19 +17,21 @@ func (p *Process) Stop(grace time.Duration) {
 		p.group.look()
 	}
 	_ = p.CloseInput()
-	if !within(p.gone, grace) {
+	gone := within(p.gone, grace)
+	if !gone {
 		p.group.ask()
-		if !within(p.gone, grace) {
-			p.group.kill()
-			if !within(p.gone, stuckWait) {
-				return // killed, and held by the system all the same
-			}
-		}
+		gone = within(p.gone, grace)
+	}
+	if !gone {
+		p.group.kill()
+		gone = within(p.gone, stuckWait)
 	}
 	p.stopped.Store(true)
 	_ = p.stdout.Close()
 	p.readOnce.Do(func() { close(p.read) })
-	<-p.done
+	if gone { // otherwise the system holds what was killed, and nobody knows for how long
+		<-p.done
+	}
 }
 
 // within waits for a channel to be closed, and reports whether it was before the limit.
