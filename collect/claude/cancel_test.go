@@ -99,12 +99,12 @@ func (s *readyStone) SessionActive(context.Context) error { return errors.New("n
 func TestACancellationAtAnyMomentIsNotLost(t *testing.T) {
 	w := newWorkshop(t, "wait")
 	id := w.session(1)
-	for moment := range 24 {
+	for moment := range 10 {
 		r := w.under(context.Background(), id)
 		for w.driver.turns.find(id) == nil {
 			time.Sleep(time.Millisecond)
 		}
-		time.Sleep(time.Duration(moment) * 2 * time.Millisecond)
+		time.Sleep(time.Duration(moment) * 5 * time.Millisecond)
 		o, err := w.driver.Cancel(context.Background(), id)
 		if err != nil {
 			t.Fatal(err)
@@ -116,7 +116,7 @@ func TestACancellationAtAnyMomentIsNotLost(t *testing.T) {
 
 func TestAProgramThatHearsNothingIsEndedAndItsPromptUnknown(t *testing.T) {
 	w := newWorkshop(t, "hang")
-	w.driver.patience.interrupt = 200 * time.Millisecond
+	w.driver.patience.cancel = 200 * time.Millisecond
 	id := w.session(1)
 	r := w.under(context.Background(), id)
 	<-r.begun

@@ -19,14 +19,15 @@ const maxStreamLine = 8 << 20
 // patience is how long the program may take for what it is to do.
 type patience struct {
 	answer    time.Duration // to its first request, which it answers before it does anything
-	interrupt time.Duration // to end a turn that was interrupted
+	cancel    time.Duration // to end a turn that somebody cancelled
+	interrupt time.Duration // to end one because the pass ends
 	linger    time.Duration // to end once its turn has
 	appear    time.Duration // to write a new session's first line
 	grace     time.Duration // to obey the end of its input, and then a signal
 }
 
 var ordinaryPatience = patience{
-	answer: 2 * time.Minute, interrupt: 5 * time.Second, linger: 10 * time.Second, appear: 2 * time.Second,
+	answer: 2 * time.Minute, cancel: 20 * time.Second, interrupt: 5 * time.Second, linger: 10 * time.Second, appear: 2 * time.Second,
 	grace: 2 * time.Second,
 }
 
@@ -176,7 +177,9 @@ func (c *exchange) hear(s streamLine) {
 // begin sends the prompt, once the program is ready for it.
 func (c *exchange) begin(failed bool) {
 	interrupt := func() error {
-		c.expect(c.patience.interrupt)
+		if c.turn.ctx.Err() == nil {
+			c.expect(c.patience.cancel)
+		}
 		c.order.Lock()
 		defer c.order.Unlock()
 		return c.process.Write(interruptRequest())
@@ -201,7 +204,9 @@ func (c *exchange) hearSystem(s streamLine) {
 		c.turn.setActive()
 		c.looked.Go(c.tell)
 	case s.subtype == "init": // background work came back, and the program goes on
-		c.expect(0)
+		if c.turn.wanted() {
+			c.expect(0)
+		}
 	case s.tasks >= 0:
 		c.tasks = s.tasks
 		c.settle()

@@ -50,7 +50,7 @@ func newWorkshop(t *testing.T, faults string, change ...func(*collect.SourceConf
 	if w.driver, err = New(cfg, env); err != nil {
 		t.Fatal(err)
 	}
-	w.driver.patience = patience{answer: 20 * time.Second, interrupt: 5 * time.Second, linger: 5 * time.Second,
+	w.driver.patience = patience{answer: 20 * time.Second, cancel: 20 * time.Second, interrupt: 5 * time.Second, linger: 5 * time.Second,
 		appear: time.Second, grace: 300 * time.Millisecond}
 	t.Cleanup(func() { _ = w.driver.Stop() })
 	return w
