@@ -20,11 +20,12 @@ const (
 // change of it raises the revision.
 type Binding struct {
 	ID           string     `json:"id"`
-	Root         string     `json:"root"` // absolute path of the project directory
+	Root         string     `json:"root"`  // absolute path of the project directory
+	Store        string     `json:"store"` // its location, without credentials
 	Dataset      string     `json:"dataset"`
 	Direction    Direction  `json:"direction"`
 	Links        LinkPolicy `json:"links"`
-	Ignore       []string   `json:"ignore"` // path.Match patterns; one with a slash is matched from the root
+	Ignore       []string   `json:"ignore,omitempty"` // see Ignores
 	Revision     int64      `json:"revision"`
 	Identity     Identity   `json:"identity"`
 	Folding      Folding    `json:"folding"`
@@ -35,6 +36,16 @@ type Binding struct {
 type Identity struct {
 	Device uint64 `json:"device,string"`
 	Inode  uint64 `json:"inode,string"`
+	Birth  int64  `json:"birth,string"` // nanoseconds since 1970 UTC; 0 where it is not known
+}
+
+// Same reports one and the same directory. Numbers of devices may change when a machine
+// starts, and numbers of inodes are given again: a time of birth decides where there is one.
+func (i Identity) Same(o Identity) bool {
+	if i.Birth != 0 && o.Birth != 0 {
+		return i.Inode == o.Inode && i.Birth == o.Birth
+	}
+	return i.Inode == o.Inode && i.Device == o.Device
 }
 
 var idForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)

@@ -31,7 +31,7 @@ func EncodeManifest(t Tree) []byte {
 // ParseManifest reads a manifest. Only the canonical bytes are accepted: sorted, unique,
 // every parent a directory listed before its children, one size for a hash.
 func ParseManifest(text []byte) (Tree, error) {
-	t, rest, err := parseEntries(string(text), manifestStart)
+	t, rest, err := parseEntries(string(text), manifestStart, true)
 	if err != nil {
 		return Tree{}, fmt.Errorf("manifest: %w", err)
 	}
@@ -73,9 +73,9 @@ func appendEntry(b []byte, n *Node) []byte {
 }
 
 // parseEntries reads what appendEntries wrote after start, and returns the rest from
-// the closing bracket on.
-func parseEntries(text, start string) (t Tree, rest string, err error) {
-	r := &entryReader{text: text, sizes: map[digest.Digest]int64{}, dirs: map[string]bool{}}
+// the closing bracket on. A strict list names every directory before what is in it.
+func parseEntries(text, start string, strict bool) (t Tree, rest string, err error) {
+	r := &entryReader{text: text, strict: strict, sizes: map[digest.Digest]int64{}, dirs: map[string]bool{}}
 	r.take(start)
 	t.Nodes = make([]Node, 0, min(len(text)/usualEntry, MaxEntries))
 	for r.err == nil && !strings.HasPrefix(r.text, "]") {
@@ -99,10 +99,11 @@ func parseEntries(text, start string) (t Tree, rest string, err error) {
 
 // entryReader takes canonical entries apart: what is not spelled in the one way fails.
 type entryReader struct {
-	text  string // paths share its memory
-	err   error
-	sizes map[digest.Digest]int64
-	dirs  map[string]bool
+	text   string // paths share its memory
+	err    error
+	strict bool
+	sizes  map[digest.Digest]int64
+	dirs   map[string]bool
 }
 
 func (r *entryReader) take(literal string) {
@@ -230,7 +231,7 @@ func (r *entryReader) check(n *Node) {
 		r.err = fmt.Errorf("path %.120q %w", n.Path, err)
 		return
 	}
-	if up := parent(n.Path); up != "" && !r.dirs[up] {
+	if up := parent(n.Path); up != "" && r.strict && !r.dirs[up] {
 		r.err = fmt.Errorf("%.120q is listed without its directory", n.Path)
 		return
 	}

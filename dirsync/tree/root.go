@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -24,15 +25,18 @@ func OpenRoot(path string, id dirsync.Identity) (*os.Root, error) {
 	if !info.IsDir() {
 		return nil, &dirsync.StopError{Guard: dirsync.RootMissing, Detail: path + " is not a directory"}
 	}
-	stamp := StampOf(info)
-	if id != (dirsync.Identity{}) && (stamp.Device != id.Device || stamp.Inode != id.Inode) {
-		return nil, &dirsync.StopError{Guard: dirsync.RootChanged, Detail: path + " is another directory than the one that was bound"}
-	}
 	root, err := os.OpenRoot(path)
 	if err != nil {
 		return nil, &dirsync.StopError{Guard: dirsync.IncompleteScan, Detail: "open " + path + ": " + reason(err)}
 	}
-	return checked(root, info, path)
+	if root, err = checked(root, info, path); err != nil {
+		return nil, err
+	}
+	if is, err := identityOf(root); err != nil || id != (dirsync.Identity{}) && !id.Same(is) {
+		stop := &dirsync.StopError{Guard: dirsync.RootChanged, Detail: path + " is another directory than the one that was bound"}
+		return nil, errors.Join(cmp.Or[error](err, stop), root.Close())
+	}
+	return root, nil
 }
 
 // Enter opens a directory of an open one, as info describes it. What was a directory
@@ -143,10 +147,56 @@ func IdentityOf(path string) (dirsync.Identity, error) {
 	if err != nil {
 		return dirsync.Identity{}, err
 	}
-	info, err := root.Stat(".")
-	if err = errors.Join(err, root.Close()); err != nil {
-		return dirsync.Identity{}, fmt.Errorf("look at %s: %w", path, err)
+	id, err := identityOf(root)
+	return id, errors.Join(err, root.Close())
+}
+
+func identityOf(root *os.Root) (dirsync.Identity, error) {
+	dir, err := root.Open(".")
+	if err != nil {
+		return dirsync.Identity{}, fmt.Errorf("look at %s: %w", root.Name(), err)
+	}
+	info, err := dir.Stat()
+	if err != nil {
+		return dirsync.Identity{}, errors.Join(fmt.Errorf("look at %s: %w", root.Name(), err), dir.Close())
 	}
 	stamp := StampOf(info)
-	return dirsync.Identity{Device: stamp.Device, Inode: stamp.Inode}, nil
+	id := dirsync.Identity{Device: stamp.Device, Inode: stamp.Inode, Birth: birth(dir, info)}
+	return id, dir.Close()
+}
+
+// OpenFile opens a regular file below an open root by its path on disk. Every directory
+// on the way must be a real one, and so must the file.
+func OpenFile(root *os.Root, path string) (*os.File, error) {
+	dir, name, nested := strings.Cut(path, "/")
+	if nested {
+		info, err := root.Lstat(dir)
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			return nil, fmt.Errorf("open %s: %w", dir, ErrUnstable)
+		}
+		below, err := Enter(root, dir, info)
+		if err != nil {
+			return nil, err
+		}
+		file, err := OpenFile(below, name)
+		return file, errors.Join(err, below.Close())
+	}
+	info, err := root.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("open %s: %w", path, ErrUnstable)
+	}
+	file, err := root.OpenFile(path, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return nil, err
+	}
+	if is, err := file.Stat(); err != nil || !os.SameFile(is, info) {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, ErrUnstable), err, file.Close())
+	}
+	return file, nil
 }

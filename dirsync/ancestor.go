@@ -1,0 +1,87 @@
+package dirsync
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// Ancestor is what both sides of a binding last agreed on, and under which rules.
+type Ancestor struct {
+	Tree
+	Generation  int64  // raised by every plan that was applied; 0 before the first
+	Fingerprint string // of the rules, "" before the first
+}
+
+const (
+	ancestorStart  = `{"entries":[`
+	ancestorSchema = "agentsync.dirsync-ancestor"
+)
+
+// ancestorTail is what follows the entries.
+type ancestorTail struct {
+	Fingerprint string `json:"fingerprint"`
+	Generation  string `json:"generation"`
+	Schema      string `json:"schema"`
+}
+
+// Encode renders the ancestor: a manifest's entries, then the rest.
+func (a *Ancestor) Encode() ([]byte, error) {
+	tail, err := Canonical(ancestorTail{a.Fingerprint, strconv.FormatInt(a.Generation, 10), ancestorSchema})
+	if err != nil {
+		return nil, err
+	}
+	b := appendEntries([]byte(ancestorStart), a.Tree)
+	b = append(append(b, "],"...), tail[1:]...)
+	return append(b, '\n'), nil
+}
+
+// ParseAncestor reads what Encode wrote.
+func ParseAncestor(text []byte) (Ancestor, error) {
+	tree, rest, err := parseEntries(string(text), ancestorStart, false)
+	if err != nil {
+		return Ancestor{}, fmt.Errorf("ancestor: %w", err)
+	}
+	var tail ancestorTail
+	object := append([]byte("{"), bytes.TrimPrefix([]byte(rest), []byte("],"))...)
+	if err := json.Unmarshal(object, &tail); err != nil {
+		return Ancestor{}, fmt.Errorf("ancestor: %w", err)
+	}
+	generation, err := strconv.ParseInt(tail.Generation, 10, 64)
+	if tail.Schema != ancestorSchema || err != nil || generation < 1 {
+		return Ancestor{}, errors.New("ancestor: it has another schema, or no generation")
+	}
+	return Ancestor{tree, generation, tail.Fingerprint}, nil
+}
+
+// Moved returns the ancestor after a plan: its adoptions, and the entries of actions
+// that were carried out.
+func (a Ancestor) Moved(f Folding, adoptions []Adoption, done []Action) Ancestor {
+	moved := make(map[string]Node, len(adoptions)+len(done))
+	for i := range adoptions {
+		moved[f.key(adoptions[i].Path)] = Node{Path: adoptions[i].Path, Entry: adoptions[i].Entry}
+	}
+	for i := range done {
+		moved[f.key(done[i].Path)] = Node{Path: done[i].Path, Entry: done[i].After}
+	}
+	nodes := make([]Node, 0, len(a.Nodes)+len(moved))
+	for _, n := range a.Nodes {
+		key := f.key(n.Path)
+		if now, ok := moved[key]; ok {
+			n = now
+			delete(moved, key)
+		}
+		if n.Kind != Absent {
+			nodes = append(nodes, n)
+		}
+	}
+	for _, n := range moved {
+		if n.Kind != Absent {
+			nodes = append(nodes, n)
+		}
+	}
+	a.Tree = NewTree(nodes)
+	return a
+}

@@ -1,0 +1,241 @@
+package life
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"agentsync/dirsync"
+	"agentsync/dirsync/apply"
+	"agentsync/dirsync/dataset"
+	"agentsync/dirsync/tree"
+	"agentsync/hashgraph/digest"
+)
+
+// upload publishes the dataset's side of the plan, once: after a crash the dataset is
+// asked what became of it before anything is sent again.
+func (x *execution) upload(ctx context.Context) error {
+	switch x.state.Upload {
+	case NoUpload, Committed:
+		return nil
+	case NotCommitted:
+		return x.reject(ctx)
+	}
+	if x.state.Manifest != "" {
+		if err := x.ask(ctx); err != nil {
+			return fmt.Errorf("ask what became of the upload of plan %.80s: %w", x.state.Plan, err)
+		}
+		switch x.state.Upload {
+		case Committed:
+			return x.save()
+		case NotCommitted:
+			return x.reject(ctx)
+		}
+	} else if err := x.send(ctx); err != nil {
+		return err
+	}
+	return x.publish(ctx)
+}
+
+// ask finds out whether the upload was published.
+func (x *execution) ask(ctx context.Context) error {
+	h, taken, err := x.open().Published(ctx, x.plan.Head, x.state.Plan)
+	switch {
+	case err != nil:
+		return err
+	case h != nil:
+		x.state.Upload, x.state.Head = Committed, h.Generation
+	case taken:
+		x.state.Upload = NotCommitted
+	}
+	return nil
+}
+
+// reject ends a plan whose dataset moved on. The project was not touched.
+func (x *execution) reject(context.Context) error {
+	x.state.Phase, x.state.Upload, x.state.Ended = Rejected, NotCommitted, stamp(x.Now())
+	if err := x.save(); err != nil {
+		return err
+	}
+	return fmt.Errorf("plan %.80s was rejected: %w", x.state.Plan, dataset.ErrMoved)
+}
+
+// publish puts the head. What it will be is durable before.
+func (x *execution) publish(ctx context.Context) error {
+	set := x.open()
+	base, err := set.At(ctx, x.plan.Head)
+	if err != nil {
+		return err
+	}
+	manifest, err := parseDigest(x.state.Manifest)
+	if err != nil {
+		return &CorruptError{x.path(stateFile), err}
+	}
+	h, err := set.Publish(ctx, base, manifest, x.state.Plan, x.Now())
+	switch {
+	case errors.Is(err, dataset.ErrMoved):
+		// An own head whose answer was lost looks the same: ask.
+		if err := x.ask(ctx); err != nil {
+			return err
+		}
+		if x.state.Upload != Committed {
+			return x.reject(ctx)
+		}
+		return x.save()
+	case err != nil:
+		x.state.Upload = Unknown
+		return errors.Join(err, x.save())
+	}
+	x.state.Upload, x.state.Head = Committed, h.Generation
+	return x.save()
+}
+
+// send stores the contents and the new manifest, and remembers which manifest it is.
+func (x *execution) send(ctx context.Context) error {
+	set := x.open()
+	base, err := set.At(ctx, x.plan.Head)
+	if err != nil {
+		return err
+	}
+	before, err := set.Tree(ctx, base)
+	if err != nil {
+		return err
+	}
+	up, err := set.NewUpload(ctx)
+	if err != nil {
+		return err
+	}
+	left, err := x.putFiles(ctx, set, up)
+	if err == nil {
+		err = x.record(x.state.Plan, dirsync.Dataset, left)
+	}
+	var manifest digest.Digest
+	if err == nil {
+		manifest, err = up.PutManifest(ctx, x.merged(before, left))
+	}
+	if err == nil {
+		err = up.Commit(ctx)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("upload plan %.80s: %w", x.state.Plan, err), up.Discard())
+	}
+	x.state.Manifest = manifest.String()
+	return x.save()
+}
+
+// merged is the dataset's tree with what the plan uploads. What the project lacks stays.
+func (x *execution) merged(before dirsync.Tree, left []apply.Result) dirsync.Tree {
+	skip := map[string]bool{}
+	for _, r := range left {
+		skip[r.Path] = true
+	}
+	var done []dirsync.Action
+	for _, a := range x.plan.Actions {
+		if a.Side == dirsync.Dataset && !skip[a.Path] {
+			done = append(done, a)
+		}
+	}
+	base := dirsync.Ancestor{Tree: before}
+	return base.Moved(dirsync.Folding{}, nil, done).Tree
+}
+
+// putFiles sends every file that the plan uploads, if it still has the content that the
+// plan saw; those that have not are returned.
+func (x *execution) putFiles(ctx context.Context, set *dataset.Dataset, up *dataset.Upload) ([]apply.Result, error) {
+	root, err := tree.OpenRoot(x.Root, x.Identity)
+	if err != nil {
+		return nil, err
+	}
+	s := &sender{execution: x, ctx: ctx, set: set, up: up, root: root, sent: map[digest.Digest]bool{}}
+	total := x.plan.Writes(dirsync.Dataset)
+	var wait sync.WaitGroup
+	room := make(chan struct{}, max(1, x.Workers))
+	for i := range x.plan.Actions {
+		a := &x.plan.Actions[i]
+		if a.Side != dirsync.Dataset || a.After.Kind != dirsync.File || s.failed() {
+			continue
+		}
+		room <- struct{}{}
+		wait.Go(func() {
+			s.file(a)
+			<-room
+		})
+		x.progress("send contents", i, total)
+	}
+	wait.Wait()
+	return s.left, errors.Join(s.err, root.Close())
+}
+
+// sender sends files, several at once.
+type sender struct {
+	*execution
+	ctx  context.Context
+	set  *dataset.Dataset
+	up   *dataset.Upload
+	root *os.Root
+
+	mu   sync.Mutex
+	sent map[digest.Digest]bool
+	left []apply.Result
+	err  error
+}
+
+func (s *sender) failed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err != nil || s.ctx.Err() != nil
+}
+
+// isSent reports a content that was sent already.
+func (s *sender) isSent(sum digest.Digest) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sent[sum]
+}
+
+// file sends one file. The content that counts is the one that the plan saw: a file that
+// is another one by now is left for the next plan.
+func (s *sender) file(a *dirsync.Action) {
+	err := s.try(a)
+	if err == nil {
+		return
+	}
+	var other *dataset.DamagedError
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case errors.As(err, &other), errors.Is(err, tree.ErrUnstable), errors.Is(err, os.ErrNotExist):
+		s.left = append(s.left, apply.Result{Path: a.Path, State: apply.Drifted, Reason: "it was changed since the plan was made"})
+	case s.err == nil:
+		s.err = fmt.Errorf("send %.200q: %w", a.Path, err)
+	}
+}
+
+func (s *sender) try(a *dirsync.Action) error {
+	if s.isSent(a.After.Digest) {
+		return nil
+	}
+	has, err := s.set.Has(s.ctx, a.After.Digest, a.After.Size)
+	if err != nil {
+		return err
+	}
+	if !has {
+		if err := s.put(a); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent[a.After.Digest] = true
+	return nil
+}
+
+func (s *sender) put(a *dirsync.Action) error {
+	file, err := tree.OpenFile(s.root, a.OnDisk())
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.up.Put(s.ctx, a.After.Digest, a.After.Size, file), file.Close())
+}
