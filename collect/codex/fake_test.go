@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 }
 
 // quick are limits for an agent that answers at once or never.
-var quick = limits{prepare: 10 * time.Second, request: 10 * time.Second, interrupt: 300 * time.Millisecond, stop: 200 * time.Millisecond}
+var quick = limits{prepare: 20 * time.Second, request: 20 * time.Second, interrupt: 1500 * time.Millisecond, stop: 200 * time.Millisecond}
 
 // fakeConfig configures a source whose agent is the stand-in, with faults.
 func fakeConfig(t *testing.T, words string) collect.SourceConfig {

@@ -85,7 +85,11 @@ func quotesNothing(t *testing.T, o collect.Outcome) {
 func TestAnAnswerThatNeverComesEndsTheServer(t *testing.T) {
 	t.Parallel()
 	d, id := faulty(t, "mute")
-	d.live.limits.request = 300 * time.Millisecond
+	s, err := d.live.reach(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.limits.request = 1500 * time.Millisecond
 	wantOutcome(t, prompt(t, d, id, secret, newMilestones()), collect.Unknown, codeTurnUnknown)
 	if d.live.server != nil {
 		t.Error("a server that does not answer is kept")
@@ -147,6 +151,9 @@ func TestTwoThreadsAtOnceEndOnTheirOwn(t *testing.T) {
 }
 
 func TestAFloodCostsNoMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("moves more than 60 MB")
+	}
 	d, id := faulty(t, "flood")
 	before := heap()
 	wantOutcome(t, prompt(t, d, id, "Go on.", newMilestones()), collect.Succeeded, "")
@@ -154,9 +161,6 @@ func TestAFloodCostsNoMemory(t *testing.T) {
 		t.Errorf("%d bytes are kept after 100,000 notifications", grown)
 	}
 	stopped(t, d)
-	if testing.Short() {
-		return
-	}
 	d, id = faulty(t, "long-line")
 	wantOutcome(t, prompt(t, d, id, "Go on.", newMilestones()), collect.Succeeded, "")
 	stopped(t, d)
