@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"slices"
 
 	"agentsync/ledger/durable"
 )
@@ -15,6 +16,7 @@ import (
 type archive struct {
 	disk     durable.FS
 	path     string
+	exists   bool  // or may exist
 	end      int64 // bytes that the ledger relies on
 	size     int64 // bytes that the file had when it was read
 	index    map[string]span
@@ -65,9 +67,9 @@ func (a *archive) scan() error {
 	if err != nil {
 		return err
 	}
-	a.size = info.Size()
+	a.exists, a.size = true, info.Size()
 	a.index = make(map[string]span, a.size/averageLine)
-	lines := newLineReader(io.NewSectionReader(file, 0, a.size))
+	lines := newLineReader(io.NewSectionReader(file, 0, a.size), a.size)
 	for lines.next() {
 		a.take(lines)
 	}
@@ -195,12 +197,17 @@ func (a *archive) append(entries []*entry) (appended, error) {
 	if size > a.end {
 		text = appendLeftover(text, a.end)
 	}
+	room := 0
+	for _, one := range entries {
+		room += len(one.text)
+	}
+	text = slices.Grow(text, room)
 	for _, one := range entries {
 		from := len(text)
 		text = appendLine(text, one.receipt)
 		add.lines[one.receipt.CommandID.Key()] = span{offset: size + int64(from), size: int64(len(text) - from - 1)}
 	}
-	add.end = size + int64(len(text))
+	a.exists, add.end = true, size+int64(len(text))
 	if absent {
 		return add, durable.Create(a.disk, a.path, text, privateFile)
 	}

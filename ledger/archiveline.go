@@ -49,9 +49,12 @@ func appendLeftover(dst []byte, offset int64) []byte {
 
 func parseLeftover(line []byte) (offset int64, ok bool) {
 	digits, ok := bytes.CutPrefix(line, []byte(leftover))
+	if !ok {
+		return 0, false
+	}
 	digits, closed := bytes.CutSuffix(digits, []byte("}"))
 	offset, err := strconv.ParseInt(string(digits), 10, 64)
-	return offset, ok && closed && err == nil && offset >= 0
+	return offset, closed && err == nil && offset >= 0
 }
 
 // splitLine takes a line apart without reading the receipt; ok is false when it cannot
@@ -136,8 +139,8 @@ type lineReader struct {
 	err    error
 }
 
-func newLineReader(r io.Reader) *lineReader {
-	return &lineReader{reader: bufio.NewReaderSize(r, 1<<20)}
+func newLineReader(r io.Reader, size int64) *lineReader {
+	return &lineReader{reader: bufio.NewReaderSize(r, int(min(size, 1<<20)))}
 }
 
 // next reads a line; false after the last one, and then err may say why.

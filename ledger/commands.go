@@ -37,8 +37,9 @@ type Commands struct {
 
 	turn    sync.Mutex // held by whoever writes, who alone changes what follows
 	attempt uint64     // the newest generation that a write was tried with
-	unsure  bool       // the last write failed: the disk may have more than the memory
+	unsure  bool       // what was read, or a write that failed, may not be durable, or be more than is known
 	closed  bool
+	text    []byte // memory of the file's text
 
 	mu      sync.RWMutex // guards what follows against the readers
 	waiting []*change
@@ -74,6 +75,7 @@ func openCommands(ctx context.Context, disk durable.FS, dir string, twin bool) (
 	if err != nil {
 		return nil, fmt.Errorf("open the ledger of commands: %w", err)
 	}
+	c.unsure = c.kept.generation > 0
 	c.notes = append(c.notes, c.archive.leftovers()...)
 	return c, nil
 }

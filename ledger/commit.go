@@ -65,7 +65,7 @@ func (d *draft) published(r Receipt) {
 		return
 	}
 	cleared := *kept
-	cleared.pending, cleared.published = false, true
+	cleared.pending = false
 	d.edits[key] = &cleared
 }
 
@@ -124,13 +124,16 @@ func (c *Commands) write(d *draft) error {
 	}
 	moved := c.settle(d)
 	next := content{generation: c.attempt + 1, archived: moved.end, others: c.kept.others}
+	if !c.archive.exists {
+		next.archived = -1
+	}
 	next.order = editedOrder(c.kept.order, d)
-	text, err := next.encode(d.get)
-	if err != nil {
+	var err error
+	if c.text, err = next.encode(c.text, d.get); err != nil {
 		return err
 	}
 	c.attempt, c.unsure = next.generation, true
-	if err := c.place.write(text); err != nil {
+	if err := c.place.write(c.text); err != nil {
 		return err
 	}
 	c.unsure = false
@@ -150,7 +153,9 @@ func (c *Commands) write(d *draft) error {
 }
 
 // settle appends receipts to the archive, when there are too many that are settled, and
-// takes them from the draft. Where the archive cannot be written they stay.
+// takes them from the draft. Where the archive cannot be written they stay, and where
+// the file does not say yet how much of the archive it relies on, since half a line
+// could not be told from a damaged one then.
 func (c *Commands) settle(d *draft) appended {
 	var settled []*entry
 	for key, kept := range d.kept {
@@ -163,7 +168,7 @@ func (c *Commands) settle(d *draft) appended {
 			settled = append(settled, edited)
 		}
 	}
-	if len(settled) <= c.high {
+	if len(settled) <= c.high || c.archive.exists && c.kept.archived < 0 {
 		return appended{end: c.archive.end}
 	}
 	slices.SortFunc(settled, func(a, b *entry) int {

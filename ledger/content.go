@@ -61,42 +61,45 @@ func sortedKeys(entries map[string]*entry) []string {
 	return slices.Sorted(maps.Keys(entries))
 }
 
-// encode returns the text of the file. Keys are sorted by their bytes: the order carries
-// no meaning, and that of a locale would change with its tables.
-func (c content) encode(get func(key string) *entry) ([]byte, error) {
+// encode returns the text of the file, in the memory of an earlier one. Keys are sorted
+// by their bytes: the order carries no meaning, and that of a locale would change with
+// its tables.
+func (c content) encode(memory []byte, get func(key string) *entry) ([]byte, error) {
 	size := 512 + len(c.others)
-	for _, key := range c.order {
-		size += len(get(key).text) + len(key) + 16
+	entries := make([]*entry, len(c.order))
+	for i, key := range c.order {
+		entries[i] = get(key)
+		size += len(entries[i].text) + len(key) + 16
 	}
-	text := append(make([]byte, 0, size), "{\n  \"schema\": \""+commandsSchema+"\",\n  \"generation\": "...)
+	text := append(slices.Grow(memory[:0], size), "{\n  \"schema\": \""+commandsSchema+"\",\n  \"generation\": "...)
 	text = strconv.AppendUint(text, c.generation, 10)
 	text = append(text, ",\n  \"receipts\": {"...)
-	for i, key := range c.order {
+	for i, one := range entries {
 		if i > 0 {
 			text = append(text, ',')
 		}
-		text = append(text, get(key).text...)
+		text = append(text, one.text...)
 	}
-	text = closing(text, '}', "\n  ", len(c.order) == 0)
+	text = closing(text, '}', "\n  ", len(entries) == 0)
 	text = append(text, ",\n  \"pendingPublicationCommandIds\": ["...)
 	none := true
-	for _, key := range c.order {
-		if !get(key).pending {
+	for i, one := range entries {
+		if !one.pending {
 			continue
 		}
 		if !none {
 			text = append(text, ',')
 		}
 		none = false
-		text = value.AppendString(append(text, "\n    "...), key)
+		text = value.AppendString(append(text, "\n    "...), c.order[i])
 	}
 	text = closing(text, ']', "\n  ", none)
-	if c.archived > 0 {
+	if c.archived >= 0 {
 		text = strconv.AppendInt(append(text, ",\n  \"archivedBytes\": "...), c.archived, 10)
 	}
 	text = append(append(text, c.others...), "\n}\n"...)
 	if len(text) > maxCommands {
-		return nil, fmt.Errorf("the ledger would take %d bytes, more than the %d allowed", len(text), maxCommands)
+		return text, fmt.Errorf("the ledger would take %d bytes, more than the %d allowed", len(text), maxCommands)
 	}
 	return text, nil
 }

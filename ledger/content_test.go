@@ -198,7 +198,7 @@ func FuzzParseContent(f *testing.F) {
 			}
 			return
 		}
-		one, err := c.encode(c.entry)
+		one, err := c.encode(nil, c.entry)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +206,7 @@ func FuzzParseContent(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v:\n%s", err, one)
 		}
-		if two, err := again.encode(again.entry); err != nil || string(two) != string(one) {
+		if two, err := again.encode(nil, again.entry); err != nil || string(two) != string(one) {
 			t.Fatalf("%s\n%s, %v", one, two, err)
 		}
 	})

@@ -197,89 +197,123 @@ func TestLossOfPowerWhileArchiving(t *testing.T) {
 	})
 }
 
-// TestLossAfterLoss loses the power a second time, at every step after the first loss.
-func TestLossAfterLoss(t *testing.T) {
+// TestLossAfterTheEndOfAProcess kills a process at each step, so that what it wrote is
+// there and is not durable, and loses the power at each step of the next one.
+func TestLossAfterTheEndOfAProcess(t *testing.T) {
 	var all []Receipt
 	for i := range smallHigh + 1 {
 		all = append(all, outcome(fmt.Sprint("f", i)))
 	}
-	open := machines["one file"]
-	steps := func(h *history, disk *crashfs.FS) {
+	seeds := uint64(4)
+	if testing.Short() {
+		seeds = 2
+	}
+	for name, row := range map[string]struct{ prepare, work func(*history, *Commands) }{
+		"in a new folder": {func(*history, *Commands) {}, func(h *history, c *Commands) { h.put(c, claim("a")) }},
+		"in the archive":  {func(h *history, c *Commands) { h.put(c, all...) }, func(h *history, c *Commands) { h.publish(c, all...) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for j, ended := 0, false; !ended; j++ {
+				ended = true
+				for k, done := 0, false; !done; k++ {
+					done = true
+					for seed := range seeds {
+						open := machines[[]string{"one file", "two slots"}[seed%2]]
+						e, d := killThenLose(t, seed, open, j, k, row.prepare, row.work)
+						ended, done = ended && e, done && d
+					}
+				}
+			}
+		})
+	}
+}
+
+// killThenLose does work that is killed before step j, and again until the power is lost
+// before step k. It reports whether either ran through.
+func killThenLose(t *testing.T, seed uint64, open openAll, j, k int, prepare, work func(*history, *Commands)) (ended, done bool) {
+	t.Helper()
+	disk := crashfs.New(seed)
+	h := newHistory(t)
+	try := func(what func(*history, *Commands)) {
 		if c, err := open(disk); err == nil {
-			h.publish(c, all...)
+			what(h, c)
 		}
 	}
-	for _, j := range []int{3, 4, 5, 6, 7, 8, 9} {
-		for k, done := 0, false; !done; k++ {
-			disk := crashfs.New(uint64(j*100 + k))
-			h := newHistory(t)
-			c, err := open(disk)
-			if err != nil {
-				t.Fatal(err)
-			}
-			h.put(c, all...)
-			disk.StopBefore(j)
-			steps(h, disk)
-			disk.Crash()
-			disk.StopBefore(k)
-			steps(h, disk)
-			done = !disk.Stopped()
-			disk.Crash()
-			if c, err = open(disk); err != nil {
-				t.Fatalf("steps %d and %d: %v", j, k, err)
-			}
-			if h.check(c); t.Failed() {
-				t.Fatalf("after steps %d and %d", j, k)
-			}
-		}
+	if try(prepare); len(h.known) == 0 {
+		disk = crashfs.New(seed) // the folder was made: do without
 	}
+	disk.StopBefore(j)
+	try(work)
+	ended = !disk.Stopped()
+	disk.Kill()
+	disk.StopBefore(k)
+	try(work)
+	done = !disk.Stopped()
+	disk.Crash()
+	c, err := open(disk)
+	if err != nil {
+		t.Fatalf("seed %d, steps %d and %d: %v", seed, j, k, err)
+	}
+	if h.check(c); t.Failed() {
+		t.Fatalf("seed %d, after steps %d and %d", seed, j, k)
+	}
+	return ended, done
 }
 
 // TestAFailedWriteChangesNothing fails each step of a Put in turn, while the process
 // goes on.
 func TestAFailedWriteChangesNothing(t *testing.T) {
 	for name, open := range machines {
-		for k := 0; ; k++ {
-			disk := crashfs.New(uint64(k))
-			c, err := open(disk)
-			if err != nil {
-				t.Fatal(err)
+		for _, survival := range []float64{0, 1} {
+			k := 0
+			for failStep(t, open, k, survival) {
+				k++
 			}
-			put(t, c, claim("a"))
-			at := 0
-			disk.OnStep(func(crashfs.Step) error {
-				if at++; at == k+1 {
-					return syscall.ENOSPC
-				}
-				return nil
-			})
-			err = c.Put(context.Background(), outcome("a"), claim("b"))
-			if err == nil {
-				if k < 4 {
-					t.Errorf("%s: a write took %d steps", name, k)
-				}
-				break
-			}
-			if !errors.Is(err, syscall.ENOSPC) {
-				t.Errorf("%s, step %d: %v", name, k, err)
-			}
-			wantReceipt(t, c, claim("a"))
-			if c.Known(CommandID{ID: "b"}) {
-				t.Errorf("%s, step %d: known though the call failed", name, k)
-			}
-			put(t, c, claim("a")) // the disk may have more than was promised: this is no change, and is written
-			disk.SetSurvival(0)
-			disk.Crash()
-			again, err := open(disk)
-			if err != nil {
-				t.Fatal(err)
-			}
-			wantReceipt(t, again, claim("a"))
-			if again.Known(CommandID{ID: "b"}) {
-				t.Errorf("%s, step %d: what failed came back", name, k)
+			if k < 4 {
+				t.Errorf("%s: a write took %d steps", name, k)
 			}
 		}
 	}
+}
+
+// failStep fails step k of a Put, and reports whether there was one.
+func failStep(t *testing.T, open openAll, k int, survival float64) bool {
+	t.Helper()
+	disk := crashfs.New(uint64(k))
+	c, err := open(disk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, c, claim("a"))
+	at := 0
+	disk.OnStep(func(crashfs.Step) error {
+		if at++; at == k+1 {
+			return syscall.ENOSPC
+		}
+		return nil
+	})
+	if err = c.Put(context.Background(), outcome("a"), claim("b")); err == nil {
+		return false
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("step %d: %v", k, err)
+	}
+	wantReceipt(t, c, claim("a"))
+	if c.Known(CommandID{ID: "b"}) {
+		t.Errorf("step %d: known though the call failed", k)
+	}
+	put(t, c, claim("a")) // no change, and written all the same: the disk may have more than was promised
+	disk.SetSurvival(survival)
+	disk.Crash()
+	again, err := open(disk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantReceipt(t, again, claim("a"))
+	if again.Known(CommandID{ID: "b"}) {
+		t.Errorf("step %d: what failed came back", k)
+	}
+	return true
 }
 
 func TestAFullDiskLosesNothing(t *testing.T) {

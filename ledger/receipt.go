@@ -169,19 +169,19 @@ func (f *receiptFields) result() value.Value {
 	if !found || v.Kind() == value.Undefined {
 		return value.Value{}
 	}
-	if v.Kind() == value.String {
-		decoded, err := value.Parse(v.Text())
-		if err != nil {
-			f.refuse("result", "is no fvj1 text")
-			return value.Value{}
-		}
-		v = decoded
+	if v.Kind() == value.Record {
+		return value.NewBuilder().Value(v).Finish()
 	}
-	if v.Kind() != value.Record {
+	if v.Kind() != value.String {
 		f.refuse("result", "is no record")
 		return value.Value{}
 	}
-	return value.NewBuilder().Value(v).Finish()
+	decoded, err := value.Parse(v.Text())
+	if err != nil || decoded.Kind() != value.Record {
+		f.refuse("result", "is no fvj1 text of a record")
+		return value.Value{}
+	}
+	return decoded
 }
 
 // Value renders the receipt with its fields in the written order (spec 5.8); the result

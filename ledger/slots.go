@@ -66,7 +66,6 @@ func (s *slots) read() (content, error) {
 	case damage != nil:
 		s.notes = append(s.notes, fmt.Sprintf("%v; its other slot is generation %d and was taken", damage, newest.generation))
 	}
-	s.began = s.newest != nil
 	return newest, nil
 }
 
@@ -74,8 +73,8 @@ func (s *slots) read() (content, error) {
 func (s *slots) consider(newest *content, i int, found content, text []byte) error {
 	s.present[i] = true
 	if s.newest != nil && found.generation == newest.generation {
-		one, err := newest.encode(newest.entry)
-		two, err2 := found.encode(found.entry)
+		one, err := newest.encode(nil, newest.entry)
+		two, err2 := found.encode(nil, found.entry)
 		if errors.Join(err, err2) != nil || !bytes.Equal(one, two) {
 			return &CorruptError{Path: s.paths[i], Field: "generation", Err: errors.New("is that of the other slot, and the receipts are not")}
 		}
@@ -98,7 +97,7 @@ func (s *slots) repair() error {
 	if !s.present[s.current] {
 		var err error
 		empty := content{entries: map[string]*entry{}}
-		if text, err = empty.encode(empty.entry); err != nil {
+		if text, err = empty.encode(nil, empty.entry); err != nil {
 			return err
 		}
 		s.current = 1
@@ -118,7 +117,7 @@ func (s *slots) repair() error {
 // becomes it.
 func (s *slots) write(text []byte) error {
 	path := s.paths[0]
-	if !s.began {
+	if !s.began { // whoever wrote before may have died before its own sync
 		if err := durable.SyncParents(s.disk, path); err != nil {
 			return err
 		}
