@@ -100,3 +100,31 @@ func TestPowerLossKeepsWhatWasAcknowledged(t *testing.T) {
 		}
 	}
 }
+
+func TestSyncsOfACommand(t *testing.T) {
+	w := newWorld(t, 1, 1, testIdentity(t))
+	target, err := w.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(id string) (claim, outcome, list [2]int) {
+		r := claimed(target, own(id), 1)
+		count := func(err error, before [2]int) [2]int {
+			if err != nil {
+				t.Fatal(err)
+			}
+			return [2]int{w.disk.Count("sync") - before[0], w.disk.Count("syncdir") - before[1]}
+		}
+		at := count(nil, [2]int{})
+		_, _, err := target.Claim(t.Context(), r)
+		claim, at = count(err, at), count(nil, [2]int{})
+		outcome, at = count(target.PublishReceipt(t.Context(), ended(r, ledger.Succeeded)), at), count(nil, [2]int{})
+		list = count(target.ListReceipts(t.Context(), []ledger.Receipt{ended(r, ledger.Succeeded)}), at)
+		return claim, outcome, list
+	}
+	run("first")
+	claim, outcome, list := run("second")
+	if claim != [2]int{1, 2} || outcome != [2]int{1, 1} || list != [2]int{1, 1} {
+		t.Errorf("claim, outcome and list synced %v, %v and %v files and folders; want the file and its folder, and once the receipt's new folder", claim, outcome, list)
+	}
+}

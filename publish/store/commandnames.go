@@ -43,12 +43,26 @@ func spell(identity string, limit int) string {
 
 // readSegment takes a segment apart that spell made. told is false where it holds a digest.
 func readSegment(segment string, limit int) (identity string, told, ok bool) {
+	if simple(segment) && len(segment) <= limit {
+		return segment, true, true
+	}
 	if hex, found := strings.CutPrefix(segment, digested); found {
 		d, err := digest.Parse(hex)
 		return "", false, err == nil && d.Hex() == hex
 	}
 	identity, ok = collect.DecodeComponent(segment)
 	return identity, true, ok && spell(identity, limit) == segment
+}
+
+// simple reports a segment that can only stand for itself, as most ids do.
+func simple(segment string) bool {
+	for i := range len(segment) {
+		c := segment[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return segment != ""
 }
 
 func queueFolder(producer string) string {
