@@ -15,8 +15,8 @@ import (
 // Kind is the driver kind of a source that this package reads.
 const Kind = "codex-app-server"
 
-// Driver reads the threads of one or more Codex homes, and operates on those of the first
-// one. Its methods may be called by several goroutines.
+// Driver reads the threads of one or more Codex homes, and operates on those of the agent's
+// own. Its methods may be called by several goroutines.
 type Driver struct {
 	source collect.Descriptor
 	homes  []home

@@ -23,6 +23,7 @@ const (
 // moment of starting it.
 type launch struct {
 	transport string
+	home      string   // of the agent
 	program   string   // a path, or a name to look for
 	args      []string // of the program that is spoken with
 	prepare   []string // arguments of a run that must succeed before; nil for none
@@ -33,13 +34,17 @@ type launch struct {
 	hint      string   // what a person runs to see why it does not start
 }
 
-// newLaunch derives the launch of a source whose home is dir. It looks at no file.
-func newLaunch(cfg collect.SourceConfig, env collect.Env, dir string) (launch, error) {
-	l := launch{transport: cfg.CodexTransport, program: "codex", dir: cfg.Cwd, hint: "codex app-server"}
+// newLaunch derives the launch of a source. Its first root is the agent's home where none
+// is configured. It looks at no file.
+func newLaunch(cfg collect.SourceConfig, env collect.Env, root string) (launch, error) {
+	l := launch{transport: cfg.CodexTransport, program: "codex", dir: cfg.Cwd, hint: "codex app-server", home: root}
+	if cfg.CodexHome != "" {
+		l.home = filepath.Clean(cfg.CodexHome)
+	}
 	if cfg.CodexBin != "" {
 		l.program = cfg.CodexBin
 	}
-	l.env, l.search = environment(cfg, env, dir)
+	l.env, l.search = environment(cfg, env, l.home)
 	if l.dir == "" {
 		l.dir = env.Home
 	}
@@ -87,7 +92,7 @@ var passedWindows = []string{
 }
 
 // environment is the agent's complete environment, and its list of folders of programs.
-func environment(cfg collect.SourceConfig, env collect.Env, dir string) (list []string, search string) {
+func environment(cfg collect.SourceConfig, env collect.Env, home string) (list []string, search string) {
 	entries := map[string]string{}
 	names := passed
 	if runtime.GOOS == "windows" {
@@ -108,8 +113,8 @@ func environment(cfg collect.SourceConfig, env collect.Env, dir string) (list []
 		entries[name] = text
 	}
 	// A home that is named must exist; the standard one the agent makes by itself.
-	if env.Home == "" || dir != filepath.Join(env.Home, ".codex") {
-		entries["CODEX_HOME"] = dir
+	if env.Home == "" || home != filepath.Join(env.Home, ".codex") {
+		entries["CODEX_HOME"] = home
 	}
 	for name, text := range entries {
 		list = append(list, name+"="+text)

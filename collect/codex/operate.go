@@ -55,7 +55,7 @@ func (d *Driver) refuse(id string) *collect.Outcome {
 	switch f, found := d.known().find(id); {
 	case !isUUID(id):
 		o = failed(codeInvalidID, "this session is a file and no thread of the agent")
-	case found && f.home != 0:
+	case found && d.homes[f.home].dir != d.live.launch.home:
 		o = failed(codeOtherHome, "the thread lies in another root than the agent's home")
 	case found && f.archived:
 		o = failed(codeArchived, "the thread is archived")
@@ -116,7 +116,8 @@ func (d *Driver) SetConfigOption(ctx context.Context, id, key string, v value.Va
 }
 
 // StartSession starts a thread and a turn in it. The agent gives the thread an id of its
-// own, which the outcome tells as the session; until the end, Cancel takes either id.
+// own, which the outcome tells as the session; until the end, Cancel takes either id. The
+// session that was asked for does not come to be, so it is never said to be active.
 func (d *Driver) StartSession(ctx context.Context, nativeSessionID string, in collect.StartInput, m collect.Milestones) (collect.Outcome, error) {
 	if in.Mode != "" {
 		return collect.NotSupported("start a session in a mode"), nil
@@ -149,7 +150,7 @@ func (d *Driver) StartSession(ctx context.Context, nativeSessionID string, in co
 
 // startTurn names a new thread and plays its first turn.
 func (d *Driver) startTurn(ctx context.Context, t *delivery, asked, title string) collect.Outcome {
-	if t.thread != asked {
+	if t.minted = t.thread != asked; t.minted {
 		d.live.runs.admit(t.thread, t.run)
 	}
 	named := true

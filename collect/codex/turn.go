@@ -16,6 +16,7 @@ type delivery struct {
 	server *server
 	run    *run
 	thread string
+	minted bool         // the agent gave the thread its id, under which nobody watches it yet
 	before threadAnswer // the thread as it was loaded
 	text   string
 	m      collect.Milestones
@@ -42,7 +43,9 @@ func (t *delivery) play(ctx context.Context) collect.Outcome {
 	t.run.expect(t.server, t.thread, id)
 	t.underWay(ctx)
 	t.m.CancelReady()
-	_ = t.m.SessionActive(ctx) // whether somebody could look does not change the turn
+	if !t.minted {
+		_ = t.m.SessionActive(ctx) // whether somebody could look does not change the turn
+	}
 	o := t.outcome(t.await(ctx))
 	o.ProviderOperationID = id
 	return o
