@@ -180,8 +180,16 @@ func (r *run) sync() error {
 	return errors.Join(append(errs, r.project.forget())...)
 }
 
-// testOnlyStep is called before every effect.
 var testOnlyStep func(name string)
+
+// SetStepHook makes hook run before every effect on a project, and before outcomes are
+// recorded. It is for tests only, with one job at a time; restore puts the earlier hook
+// back.
+func SetStepHook(hook func(name string)) (restore func()) {
+	earlier := testOnlyStep
+	testOnlyStep = hook
+	return func() { testOnlyStep = earlier }
+}
 
 func step(name string) {
 	if testOnlyStep != nil {
