@@ -155,6 +155,11 @@ func TestLiveActiveWriter(t *testing.T) {
 	if !o.Problem.Retryable || !o.Untouched {
 		t.Errorf("outcome %+v", o)
 	}
+	renamed, _ := second.Rename(t.Context(), id, "Named from outside")
+	wantOutcome(t, renamed, collect.Succeeded, "")
+	if s := summaryOf(t, first, id); text(s.Title) != "Named from outside" {
+		t.Errorf("title %s", text(s.Title))
+	}
 }
 
 func TestLiveRefusals(t *testing.T) {

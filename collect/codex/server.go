@@ -155,14 +155,14 @@ func initializeParams(full bool) any {
 	}{clientInfo{Name: clientName, Version: version}, capabilities{full, unheard}}
 }
 
-// explain says what is known of a connection that did not come about.
+// explain says what is known of a connection that did not come about, once its process
+// has ended.
 func (s *server) explain(err error) error {
-	select {
-	case <-s.process.Done():
-		if code, signaled := s.process.Exit(); !signaled && code > 0 {
-			return fmt.Errorf("it ended with exit code %d: %w", code, err)
-		}
-	default:
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return err // it was ended for that
+	}
+	if code, signaled := s.process.Exit(); !signaled && code > 0 {
+		return fmt.Errorf("it ended with exit code %d: %w", code, err)
 	}
 	return err
 }
@@ -171,9 +171,17 @@ func (s *server) explain(err error) error {
 // nil. When ctx ends the answer has still a moment to come, so that it is known.
 func (s *server) call(ctx context.Context, method string, params, result any) error {
 	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.limits.request)
-	defer cancel()
-	leave := context.AfterFunc(ctx, func() { late(own, cancel, s.limits.interrupt) })
-	defer leave()
+	left := make(chan struct{})
+	stay := context.AfterFunc(ctx, func() {
+		defer close(left)
+		late(own, cancel, s.limits.interrupt)
+	})
+	defer func() {
+		cancel()
+		if !stay() {
+			<-left
+		}
+	}()
 	answer, err := s.peer.Call(own, method, params)
 	if err != nil {
 		return err
