@@ -99,7 +99,11 @@ func (s *readyStone) SessionActive(context.Context) error { return errors.New("n
 func TestACancellationAtAnyMomentIsNotLost(t *testing.T) {
 	w := newWorkshop(t, "wait")
 	id := w.session(1)
-	for moment := range 10 {
+	moments := 10
+	if testing.Short() {
+		moments = 3
+	}
+	for moment := range moments {
 		r := w.under(context.Background(), id)
 		for w.driver.turns.find(id) == nil {
 			time.Sleep(time.Millisecond)

@@ -158,3 +158,38 @@ func TestReadingStartsNoProgram(t *testing.T) {
 		t.Errorf("the program was run: %s", got)
 	}
 }
+
+func TestTheStandardFolderIsNotNamedToTheProgram(t *testing.T) {
+	for _, row := range []struct{ name, configured, own, process, want string }{
+		{"the standard folder", "", "", "", ""},
+		{"the standard folder, configured", "/home/dev/.claude", "", "", ""},
+		{"another, configured", "/home/dev/other", "", "", "/home/dev/other"},
+		{"one set for the source", "", "/home/dev/own", "", "/home/dev/own"},
+		{"one set for the process", "", "", "/home/dev/p", "/home/dev/p"},
+		{"the standard one, set for the process", "", "", "/home/dev/.claude", "/home/dev/.claude"},
+		{"one configured over all", "/home/dev/other", "/home/dev/own", "/home/dev/p", "/home/dev/other"},
+	} {
+		cfg := collect.SourceConfig{ConfigDir: filepath.FromSlash(row.configured), Env: map[string]string{}}
+		if row.own != "" {
+			cfg.Env["CLAUDE_CONFIG_DIR"] = filepath.FromSlash(row.own)
+		}
+		d, err := New(cfg, collect.Env{Home: filepath.FromSlash("/home/dev"), Getenv: func(name string) string {
+			if name == "CLAUDE_CONFIG_DIR" {
+				return filepath.FromSlash(row.process)
+			}
+			return ""
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, entry := range d.environment(0) {
+			if dir, ok := strings.CutPrefix(entry, "CLAUDE_CONFIG_DIR="); ok {
+				got = dir
+			}
+		}
+		if got != filepath.FromSlash(row.want) {
+			t.Errorf("%s: the program is told %q, want %q", row.name, got, row.want)
+		}
+	}
+}

@@ -27,7 +27,7 @@ type patience struct {
 }
 
 var ordinaryPatience = patience{
-	answer: 2 * time.Minute, cancel: 20 * time.Second, interrupt: 5 * time.Second, linger: 10 * time.Second, appear: 2 * time.Second,
+	answer: 2 * time.Minute, cancel: 20 * time.Second, interrupt: 4 * time.Second, linger: 10 * time.Second, appear: 2 * time.Second,
 	grace: 2 * time.Second,
 }
 
