@@ -54,6 +54,10 @@ func (t *Target) openClaims(ix *index, base *generation) (*claimBook, error) {
 	})
 }
 
+// claimActive is the status in a claim of a session that was published while it was
+// active: no stamp tells that it is not any more, so it is looked at again.
+const claimActive = "active"
+
 // rowClaim is the claim for a row as it stands in the index: with the stamp of the
 // cached one when that was made for the same copy, else without.
 func rowClaim(row *document.Row, cached *claim) *claim {
@@ -62,6 +66,9 @@ func rowClaim(row *document.Row, cached *claim) *claim {
 		*c = *cached
 	}
 	c.Status, c.Manifest, c.Cwd = row.Status, row.ManifestHash, ""
+	if row.Active != nil && *row.Active && c.Status == document.StatusComplete {
+		c.Status = claimActive
+	}
 	if row.Cwd != nil {
 		c.Cwd = *row.Cwd
 	}

@@ -48,13 +48,15 @@ func (b *board) put(change func()) {
 func (b *board) settled(r ledger.Receipt) { b.put(func() { b.receipts = append(b.receipts, r) }) }
 func (b *board) failed(f *failure)        { b.put(func() { b.failures = append(b.failures, f) }) }
 func (b *board) refuse(p collect.Problem) { b.put(func() { b.refusals = append(b.refusals, p) }) }
-func (b *board) note(format string, a ...any) {
-	b.put(func() { b.notes = append(b.notes, fmt.Sprintf(format, a...)) })
-}
 
 // missing notes a session that its source does not list, as after a start that failed.
 func (b *board) missing(key string) {
-	b.note("its source lists no session %s, so nothing of it was published", key)
+	text := "its source lists no session " + key + ", so nothing of it was published"
+	b.put(func() {
+		if !slices.Contains(b.notes, text) {
+			b.notes = append(b.notes, text)
+		}
+	})
 }
 
 // unrecorded takes a command whose bookkeeping failed.
@@ -118,7 +120,7 @@ func (b *board) showReceipt(r ledger.Receipt) error {
 	if o.Error != nil {
 		text += fmt.Sprintf("  %s (%s)", o.Error.Message, o.Error.Code)
 	}
-	return b.v.out.note("%s", clean(text))
+	return b.v.out.note("%s", text)
 }
 
 // showRunning tells of commands that agents are at work on: once on a terminal, and from

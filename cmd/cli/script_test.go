@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"agentsync/fixtures/fakeagent/claude"
 	"agentsync/ledger/durable"
 )
 
@@ -24,12 +25,15 @@ const (
 )
 
 // TestMain lets the test binary be the program: a script's "agentsync" is this binary,
-// started again.
+// started again, and so are the agents that scripts run.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"agentsync": func() {
-		steer()
-		os.Exit(Main(os.Args, os.Stdin, os.Stdout, os.Stderr))
-	}})
+	testscript.Main(m, map[string]func(){
+		"agentsync": func() {
+			steer()
+			os.Exit(Main(os.Args, os.Stdin, os.Stdout, os.Stderr))
+		},
+		"fakeclaude": func() { os.Exit(claude.Main()) },
+	})
 }
 
 // steer installs the clock that the script asks for.
