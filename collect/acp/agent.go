@@ -16,13 +16,13 @@ const protocol = 1
 
 // limits bound what waits for an agent.
 type limits struct {
-	request time.Duration // for an answer that needs no work
+	request time.Duration // for an answer that needs no model; a cold start on a busy machine takes most of a minute
 	idle    time.Duration // a load may take as long as updates come
 	grace   time.Duration // for the end of a cancelled turn, and of the process
 }
 
 func defaultLimits() limits {
-	return limits{request: time.Minute, idle: 5 * time.Minute, grace: 5 * time.Second}
+	return limits{request: 2 * time.Minute, idle: 5 * time.Minute, grace: 5 * time.Second}
 }
 
 // The methods of the protocol.
