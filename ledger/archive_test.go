@@ -92,6 +92,17 @@ func TestArchive(t *testing.T) {
 			}
 		}
 	})
+	t.Run("a few hundred stay where they are", func(t *testing.T) {
+		c := openLedger(t, crashfs.New(1))
+		settle(t, c, "a", settledHigh)
+		if len(c.archive.index) != 0 {
+			t.Errorf("%d archived", len(c.archive.index))
+		}
+		settle(t, c, "b", 1)
+		if len(c.kept.entries) != settledLow || len(c.archive.index) != settledHigh+1-settledLow {
+			t.Errorf("%d stayed, %d archived", len(c.kept.entries), len(c.archive.index))
+		}
+	})
 	t.Run("a receipt put again counts from then on, and when both are archived", func(t *testing.T) {
 		disk := archivedLedger(t)
 		c := openSmall(t, disk)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 
 	"agentsync/collect"
@@ -287,5 +288,46 @@ func TestManyPutsShareOneWrite(t *testing.T) {
 	}
 	if n := len(openLedger(t, disk).Pending()); n != 52 {
 		t.Errorf("%d receipts", n)
+	}
+}
+
+func TestReadersBesideWriters(t *testing.T) {
+	c := openSmall(t, crashfs.New(1))
+	var writers, readers sync.WaitGroup
+	for g := range 4 {
+		writers.Go(func() {
+			for i := range 20 {
+				id := fmt.Sprint(g, "-", i)
+				put(t, c, claim(id))
+				put(t, c, outcome(id))
+				publish(t, c, outcome(id))
+				wantReceipt(t, c, outcome(id))
+			}
+		})
+	}
+	stop := make(chan struct{})
+	for range 2 {
+		readers.Go(func() {
+			for before := 0; ; {
+				n, problems := count(t, c)
+				if n < before || len(problems) > 0 {
+					t.Errorf("%d receipts after %d, %v", n, before, problems)
+				}
+				before = n
+				c.Pending()
+				c.Notes()
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		})
+	}
+	writers.Wait()
+	close(stop)
+	readers.Wait()
+	if n, _ := count(t, c); n != 80 || len(c.Pending()) != 0 {
+		t.Errorf("%d receipts, pending %q", n, ids(c.Pending()))
 	}
 }
