@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"agentsync/collect"
 	"agentsync/fixtures/fakedriver"
@@ -122,6 +123,7 @@ func TestNoMoreSessionsThanAllowedAreWorkedOnAtOnce(t *testing.T) {
 			}
 		})
 		<-reached // no one goes on before three are at work
+		time.Sleep(time.Millisecond)
 		w.locked(func() { running-- })
 		return collect.Outcome{Status: collect.Succeeded}, nil
 	})

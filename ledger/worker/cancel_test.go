@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"agentsync/collect"
 	"agentsync/fixtures/fakedriver"
@@ -183,6 +184,39 @@ func TestNoTurnBeginsWhileACancellationOfTheOneBeforeRuns(t *testing.T) {
 	if !slices.Equal(events, []string{"cancelled", "say 2"}) {
 		t.Errorf("events %q", events)
 	}
+}
+
+func TestAMilestoneAfterTheAnswerReleasesNoCancellation(t *testing.T) {
+	w := newWorld(t)
+	var kept collect.Milestones
+	admitted, early := make(chan struct{}), make(chan struct{}, 1)
+	w.agent.Act(func(_ context.Context, c fakedriver.Call, m collect.Milestones) (collect.Outcome, error) {
+		if c.Operation == "prompt" {
+			kept = m
+			<-admitted
+		}
+		return collect.Outcome{Status: collect.Succeeded}, nil
+	})
+	w.faults.fail = func(method string, id ledger.CommandID) (error, bool) {
+		switch {
+		case method == "publish" && id.ID == "1":
+			kept.CancelReady()
+			select {
+			case <-early:
+				t.Error("the cancellation began before the prompt's outcome was out")
+			case <-time.After(10 * time.Millisecond):
+			}
+		case method == "claim" && id.ID == "2":
+			early <- struct{}{}
+		}
+		return nil, false
+	}
+	one := w.worker()
+	handle(t, one, prompt("1"), cancel("2"))
+	close(admitted)
+	drain(t, one)
+	w.calls(2)
+	w.quiet()
 }
 
 func TestAMilestoneThatComesTwiceOrLateCountsForNothing(t *testing.T) {

@@ -204,6 +204,36 @@ func TestALateClaimAfterItWasTakenForAbsentIsUnknown(t *testing.T) {
 	w.quiet()
 }
 
+func TestAClaimOfOursThatIsNotThisOneIsUnknownAfterALostAnswerToo(t *testing.T) {
+	w := newWorld(t)
+	w.faults.fail = func(method string, _ ledger.CommandID) (error, bool) {
+		if method != "claim" {
+			return nil, false
+		}
+		w.shared(here, claimed("1"))
+		return errors.New("no answer"), true
+	}
+	w.mustRun(prompt("1"))
+	w.wants("1", ledger.Unknown, "orphaned-shared-claim")
+	w.calls(0)
+	w.quiet()
+}
+
+func TestAFailedClaimIsNeverPublishedUnseen(t *testing.T) {
+	w := newWorld(t)
+	w.fails("1", w.once("claim", false), prompt("1"))
+	one := w.worker()
+	if fault := w.once("read", false); !errors.Is(one.Recover(context.Background()), fault) {
+		t.Error("the store could be read")
+	}
+	if shared, err := w.shelf.ReadReceipt(context.Background(), ledger.CommandID{ID: "1"}); shared != nil || err != nil {
+		t.Errorf("published %+v, %v", shared, err)
+	}
+	w.mustRun(prompt("1"))
+	w.wants("1", ledger.Succeeded, "")
+	w.calls(1)
+}
+
 func TestAClaimThatCouldNotBeWrittenIsGivenUpToWhoeverHasIt(t *testing.T) {
 	w := newWorld(t)
 	w.fails("1", w.once("claim", false), prompt("1"))
