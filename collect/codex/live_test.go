@@ -233,3 +233,21 @@ func TestLiveStartPromptRename(t *testing.T) {
 	stopped(t, d)
 	noneLeft(t, c.home)
 }
+
+// People have a wrapper on their PATH, which starts the program as a child of its own.
+func TestLiveWrapper(t *testing.T) {
+	c := newRealCodex(t)
+	wrapper := realagents.RequireWrapper(t, realagents.Codex)
+	c.cfg.CodexBin = ""
+	getenv := c.env.Getenv
+	c.env.Getenv = func(name string) string {
+		if name == "PATH" {
+			return filepath.Dir(wrapper) + string(filepath.ListSeparator) + getenv(name)
+		}
+		return getenv(name)
+	}
+	d := c.driver(t)
+	id := start(t, d, "Begin. [[mock: text:Begun.]]")
+	wantOutcome(t, inFlight(t.Context(), t, d, id, func() { stopped(t, d) }), collect.Failed, codeCancelled)
+	noneLeft(t, c.home)
+}

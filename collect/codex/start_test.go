@@ -1,7 +1,10 @@
 package codex
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -105,7 +108,7 @@ func TestFullAccessIsAskedForAndTakenBack(t *testing.T) {
 		writeThread(t, cfg.CodexHome)
 		d := fakeDriver(t, cfg)
 		o := prompt(t, d, madeID(1), "Go on.", newMilestones())
-		if o.Result.Path("restrictionsRestored").IsTrue() != restored {
+		if o.Result.Path("sandbox").Str() != fullAccess || o.Result.Path("restrictionsRestored").IsTrue() != restored {
 			t.Errorf("%q: %+v", words, o)
 		}
 		s, err := d.live.reach(t.Context())
@@ -157,5 +160,26 @@ func TestTheLaunchIsWhatTheConfigurationSays(t *testing.T) {
 	}
 	if l, _ := newLaunch(collect.SourceConfig{}, env, "/srv/codex"); !slices.Contains(l.env, "CODEX_HOME=/srv/codex") {
 		t.Errorf("the home is not named: %q", l.env)
+	}
+}
+
+func TestAProgramIsLookedForInTheFoldersOfPATH(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("programs have other names there")
+	}
+	first, second := t.TempDir(), t.TempDir()
+	write(t, first, "codex", "no program")
+	want := write(t, second, "codex", "#!/bin/sh\n")
+	if err := os.Chmod(want, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	search := strings.Join([]string{first, second}, string(filepath.ListSeparator))
+	for _, row := range [][2]string{{"codex", want}, {"./codex", "./codex"}, {"/opt/codex", "/opt/codex"}} {
+		if got, err := findProgram(row[0], search); got != row[1] || err != nil {
+			t.Errorf("%s: %s, %v", row[0], got, err)
+		}
+	}
+	if _, err := findProgram("codex", first); !errors.Is(err, errNoProgram) {
+		t.Errorf("a file that cannot be run is a program: %v", err)
 	}
 }

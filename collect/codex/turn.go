@@ -135,6 +135,9 @@ func (t *delivery) outcome(o collect.Outcome) collect.Outcome {
 	if declined > 0 {
 		b.Key("declined").Int(int64(declined))
 	}
+	if kind := t.sandbox(); kind != "" {
+		b.Key("sandbox").String(kind)
+	}
 	if t.live.full && !o.Untouched {
 		b.Key("restrictionsRestored").Bool(t.restore())
 	}
@@ -143,6 +146,15 @@ func (t *delivery) outcome(o collect.Outcome) collect.Outcome {
 	}
 	o.Result = b.End().Finish()
 	return o
+}
+
+// sandbox is what the turn was kept in: full access where it is allowed, else whatever the
+// person's configuration and the thread's own history say.
+func (t *delivery) sandbox() string {
+	if t.live.full {
+		return fullAccess
+	}
+	return wordOf(t.before.Sandbox.kind())
 }
 
 // restore takes back, after a turn without restrictions, what would stay for all later
