@@ -49,7 +49,7 @@ func producerFlag() urfave.Flag {
 // producerName reads --producer; "" is the owner's own queue.
 func producerName(c *urfave.Context) (string, error) {
 	typed := c.String("producer")
-	if typed == "" {
+	if !c.IsSet("producer") { // an empty one is a mistake
 		return "", nil
 	}
 	name, err := collect.SourceID(typed)

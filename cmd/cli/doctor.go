@@ -74,6 +74,9 @@ type examination struct {
 	broken  bool // a publish would fail
 }
 
+// aboutCommands are the checks whose failure a publish does not meet.
+var aboutCommands = map[string]bool{"ledger": true, "commands": true}
+
 func (x *examination) add(checks ...check) error {
 	for _, c := range checks {
 		switch c.Verdict {
@@ -83,7 +86,7 @@ func (x *examination) add(checks ...check) error {
 			x.summary.Warn++
 		default:
 			x.summary.Fail++
-			x.broken = x.broken || c.Source == ""
+			x.broken = x.broken || c.Source == "" && !aboutCommands[c.Check]
 		}
 		if err := x.v.showCheck(c); err != nil {
 			return err
@@ -124,6 +127,9 @@ func (v *invocation) doctor(ctx context.Context, _ *urfave.Context) error {
 	}
 	published, storeChecks := checkStore(ctx, s)
 	if err := x.add(append(storeChecks, checkSpace(s)...)...); err != nil {
+		return err
+	}
+	if err := x.add(checkCommands(ctx, s)...); err != nil {
 		return err
 	}
 	if err := x.sources(ctx, s, published); err != nil {
@@ -297,6 +303,9 @@ func (x *examination) sources(ctx context.Context, s *settings, published map[st
 			continue
 		}
 		if err := x.source(ctx, s, driver, published, meter); err != nil {
+			return err
+		}
+		if err := x.add(checkProgram(source)...); err != nil {
 			return err
 		}
 	}

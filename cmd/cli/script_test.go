@@ -67,9 +67,14 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup:               settle,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits,
-			"hold":  hold,
-			"mtime": mtime,
+			"exits":  exits,
+			"hold":   hold,
+			"mtime":  mtime,
+			"until":  until,
+			"halve":  halve,
+			"forget": forget,
+			"damage": damage,
+			"intact": intact,
 		},
 	})
 }

@@ -184,6 +184,9 @@ func (v *invocation) newCommand(c *urfave.Context, one sendable) (ledger.Command
 		return ledger.Command{}, err
 	}
 	id := c.String("id")
+	if id == "" && c.IsSet("id") {
+		return ledger.Command{}, usageError("leave --id out; it is made up then", "the command's id is empty")
+	}
 	if id == "" {
 		if id, err = newUUID(); err != nil {
 			return ledger.Command{}, err

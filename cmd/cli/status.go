@@ -73,6 +73,7 @@ type statusSummary struct {
 // screen is everything that status shows.
 type screen struct {
 	store    storeObject
+	standing standingObject
 	sources  []publishedSource
 	problems []document.Problem
 	locks    []lockObject
@@ -134,6 +135,10 @@ func (v *invocation) lookAtStore(ctx context.Context, s *settings, got *screen) 
 		got.problems = append(got.problems, source.Errors...)
 	}
 	got.judge()
+	if got.standing, err = commandStanding(ctx, s, target); err != nil {
+		got.warn("remote commands cannot be looked at: "+err.Error(), "agentsync doctor")
+	}
+	got.standing.warn(got)
 	for _, id := range unpublished(s, got.sources) {
 		got.warn("source "+id+" is on this machine, and nothing of it is in this store", "agentsync publish --source "+id)
 	}
@@ -192,10 +197,22 @@ func (got *screen) judge() {
 	}
 }
 
-// locksHeld tells which pass is running. A lock without a holder's name is free, so
-// that looking takes a lock only where a pass runs, or died.
-func locksHeld(ctx context.Context, state string) ([]lockObject, error) {
-	path := filepath.Join(state, publishLock)
+// locksHeld tells which passes are running.
+func locksHeld(ctx context.Context, state string) (held []lockObject, err error) {
+	for _, name := range []string{publishLock, drainLock} {
+		one, err := lockHeld(ctx, state, name)
+		if err != nil {
+			return held, err
+		}
+		held = append(held, one...)
+	}
+	return held, nil
+}
+
+// lockHeld tells who holds a lock. One without a holder's name is free, so that looking
+// takes a lock only where a pass runs, or died.
+func lockHeld(ctx context.Context, state, name string) ([]lockObject, error) {
+	path := filepath.Join(state, name)
 	if _, err := durable.OS().Lstat(path + ".holder"); state == "" || errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -225,7 +242,10 @@ func (v *invocation) showStatus(got *screen) error {
 		}
 	}
 	for _, fact := range [][2]string{{"store", o.Store}, {"newest", newest}, {"config", firstOf(o.Config, "none; agents are looked for")},
-		{"state", firstOf(o.State, "none")}} {
+		{"state", firstOf(o.State, "none")}, {"key", got.standing.DID}, {"commands", got.standing.text()}} {
+		if fact[1] == "" {
+			continue
+		}
 		if err := v.out.line("%-8s %s", fact[0], homePath(v.env.Home, clean(fact[1]))); err != nil {
 			return err
 		}
@@ -274,6 +294,9 @@ type warningObject struct {
 
 func (v *invocation) statusObjects(got *screen) error {
 	objects := []any{got.store}
+	if got.standing.Type != "" {
+		objects = append(objects, got.standing)
+	}
 	for _, source := range got.sources {
 		objects = append(objects, source)
 	}
