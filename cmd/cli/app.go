@@ -75,7 +75,7 @@ func asksForJSON(args []string) bool {
 // dispatch sorts the command line and hands it to the verb.
 func (v *invocation) dispatch(ctx context.Context, args []string) error {
 	if len(args) > 1 && args[1] == completeWord {
-		return v.complete(args[2:])
+		return v.complete(ctx, args[2:])
 	}
 	if len(args) == 0 {
 		args = []string{programName}

@@ -56,8 +56,8 @@ func (v *invocation) completionVerb() *urfave.Command {
 type candidate struct{ word, help string }
 
 // complete answers a shell.
-func (v *invocation) complete(typed []string) error {
-	for _, c := range candidates(v.app, typed) {
+func (v *invocation) complete(ctx context.Context, typed []string) error {
+	for _, c := range append(candidates(v.app, typed), v.storedCandidates(ctx, typed)...) {
 		if _, err := fmt.Fprintf(v.out.results, "%s\t%s\n", clean(c.word), clean(c.help)); err != nil {
 			return err
 		}
