@@ -1,0 +1,92 @@
+package dirsync
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestCanonicalBytesDoNotDependOnHowADocumentWasBuilt(t *testing.T) {
+	got, err := Canonical(map[string]any{"b": []any{true, nil, 1}, "a": "x<&>\u2028\x01\"", "A": map[string]any{}})
+	if err != nil || string(got) != "{\"A\":{},\"a\":\"x<&>\u2028\\u0001\\\"\",\"b\":[true,null,1]}" {
+		t.Errorf("%s, %v", got, err)
+	}
+	if _, err := Canonical(map[string]any{"a": 1.5}); err == nil {
+		t.Error("a fraction has a canonical form")
+	}
+}
+
+func FuzzAppendString(f *testing.F) {
+	for _, s := range []string{"", "a\"b\\c", "\x00\x1f\x7f\u2028\u00e9\U0001f600", "\b\f\n\r\t"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if !utf8.ValidString(s) {
+			return
+		}
+		var back string
+		text := AppendString(nil, s)
+		if err := json.Unmarshal(text, &back); err != nil || back != s {
+			t.Errorf("%q: %q, %v", text, back, err)
+		}
+	})
+}
+
+func FuzzParsePlan(f *testing.F) {
+	plan := Plan{Binding: "notes", Revision: 1, Direction: Both, Actions: []Action{{Path: "a", Side: Dataset, After: program("A")}},
+		Conflicts: []Conflict{{Path: "b", Code: BothChanged, Ancestor: file("A"), Project: Entry{Kind: Link, Target: "x"}, Dataset: Entry{Kind: Directory}}},
+		Blocked:   []BlockedItem{{Path: "c", Reason: Unreadable}}, Choices: []Choice{{Path: "d", Side: Dataset, Project: file("")}}}
+	text, _, err := plan.Encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		p, id, err := ParsePlan(text)
+		if err != nil {
+			return
+		}
+		if again, other, err := p.Encode(); err != nil || other != id || string(again) != string(text) {
+			t.Errorf("%s: %s, %v", text, again, err)
+		}
+	})
+}
+
+func TestAPlanThatIsNotCanonicalIsRefused(t *testing.T) {
+	plan := Plan{Binding: "notes", Direction: Both}
+	text, _, err := plan.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, other := range map[string]string{
+		"a space": strings.Replace(string(text), ":", ": ", 1), "a field more": strings.Replace(string(text), "{", `{"a":1,`, 1),
+		"cut off": string(text[:len(text)-1]), "nothing": "", "another schema": strings.Replace(string(text), planSchema, "x", 1),
+	} {
+		if _, _, err := ParsePlan([]byte(other)); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+}
+
+func TestAnAncestorIsReadBackAndMoves(t *testing.T) {
+	a := Ancestor{Tree: NewTree([]Node{{Path: "d", Entry: Entry{Kind: Directory}}, {Path: "d/x", Entry: file("x")}, {Path: "gone", Entry: file("g")}}),
+		Generation: 3, Fingerprint: "rules \u2028"}
+	text, err := a.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := ParseAncestor(text)
+	if err != nil || b.Generation != 3 || b.Fingerprint != a.Fingerprint || b.Tree.Digest() != a.Tree.Digest() {
+		t.Fatalf("%+v, %v", b, err)
+	}
+	moved := b.Moved(Folding{Case: true}, []Adoption{{Path: "gone"}, {Path: "D/X", Entry: file("y")}}, []Action{{Path: "new", After: file("n")}})
+	if len(moved.Nodes) != 3 || moved.Find("D/X") != file("y") || moved.Find("new") != file("n") || moved.Find("gone").Kind != Absent {
+		t.Errorf("%+v", moved.Nodes)
+	}
+	for _, spoilt := range []string{"", "{}", string(text[:len(text)-3]), strings.Replace(string(text), `"3"`, `"0"`, 1)} {
+		if _, err := ParseAncestor([]byte(spoilt)); err == nil {
+			t.Errorf("%.40q is accepted", spoilt)
+		}
+	}
+}
