@@ -103,7 +103,7 @@ func (v *invocation) commandLs(ctx context.Context, c *urfave.Context) error {
 	if v.out.asJSON {
 		return v.commandObjects(list, refused, summary)
 	}
-	if err := v.out.table(commandTable(list)); err != nil {
+	if err := v.out.table(v.commandTable(list)); err != nil {
 		return err
 	}
 	for _, p := range refused {
@@ -127,11 +127,16 @@ func (v *invocation) commandObjects(list []commandObject, refused []collect.Prob
 	return v.out.object(summary)
 }
 
-func commandTable(list []commandObject) *table {
+func (v *invocation) commandTable(list []commandObject) *table {
 	t := newTable(column{title: "ID"}, column{title: "PRODUCER"}, column{title: "COMMAND"}, column{title: "SESSION", flexible: true},
-		column{title: "CREATED"}, column{title: "STATE"}, column{title: "BY", flexible: true})
+		column{title: "AGE", right: true}, column{title: "STATE"}, column{title: "BY", flexible: true})
+	keys := make([]string, len(list))
+	for i, o := range list {
+		keys[i] = o.Key
+	}
+	short := abbreviate(keys)
 	for _, o := range list {
-		t.row(o.ID, o.Producer, o.Command, o.Key, timeText(&o.CreatedAt), o.State, o.RequestedBy)
+		t.row(o.ID, o.Producer, o.Command, short[o.Key], age(v.env.Now(), &o.CreatedAt), o.State, o.RequestedBy)
 	}
 	return t
 }

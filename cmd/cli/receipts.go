@@ -145,36 +145,46 @@ func (v *invocation) listReceipts(ctx context.Context, target *publish.Target, p
 	if err != nil {
 		return err
 	}
-	t := newTable(column{title: "ID"}, column{title: "PRODUCER"}, column{title: "AGE", right: true},
-		column{title: "SESSION", flexible: true}, column{title: "STATUS"}, column{title: "ERROR", flexible: true})
-	shown := 0
+	var list []receiptObject
 	for _, row := range rows {
 		if producer != "" && row.CommandID.Producer != producer {
 			continue
 		}
-		shown++
 		o := receiptOf(ledger.Receipt{CommandID: row.CommandID, SourceID: row.SourceID, NativeSessionID: row.NativeSessionID,
 			Status: row.Status, Problem: row.Problem}, "")
 		o.UpdatedAt = row.UpdatedAt
-		if v.out.asJSON {
-			if err := v.out.object(o); err != nil {
-				return err
-			}
-			continue
+		list = append(list, o)
+	}
+	if !v.out.asJSON {
+		if len(list) == 0 {
+			return v.out.note("no command has a receipt yet")
 		}
+		return v.out.table(v.receiptTable(list))
+	}
+	for _, o := range list {
+		if err := v.out.object(o); err != nil {
+			return err
+		}
+	}
+	return v.out.object(receiptsSummary{"summary", len(list), false, target.Store.Location()})
+}
+
+func (v *invocation) receiptTable(list []receiptObject) *table {
+	keys := make([]string, len(list))
+	for i, o := range list {
+		keys[i] = o.Key
+	}
+	short := abbreviate(keys)
+	t := newTable(column{title: "ID"}, column{title: "PRODUCER"}, column{title: "AGE", right: true},
+		column{title: "SESSION", flexible: true}, column{title: "STATUS"}, column{title: "ERROR", flexible: true})
+	for _, o := range list {
 		code := ""
 		if o.Error != nil {
 			code = o.Error.Code
 		}
-		t.row(o.ID, o.Producer, age(v.env.Now(), &o.UpdatedAt), o.Key, o.Status, code)
+		t.row(o.ID, o.Producer, age(v.env.Now(), &o.UpdatedAt), short[o.Key], o.Status, code)
 	}
-	if v.out.asJSON {
-		return v.out.object(receiptsSummary{"summary", shown, false, target.Store.Location()})
-	}
-	if shown == 0 {
-		return v.out.note("no command has a receipt yet")
-	}
-	return v.out.table(t)
+	return t
 }
 
 // findCommand finds the command that was typed: an id, or the beginning of one that has
