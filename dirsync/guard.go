@@ -20,6 +20,7 @@ const (
 	MassOverwrite  Guard = "mass-overwrite"
 	AllChanged     Guard = "all-changed"
 	RulesChanged   Guard = "rules-changed"
+	TooMany        Guard = "too-many-entries"
 )
 
 // StopError reports that a guard refused to plan. Nothing has been changed.
@@ -63,6 +64,10 @@ const (
 // Guards returns what stops the plan, nil when nothing does. changed names the rules
 // that differ from the ancestor's, "" for none.
 func Guards(ancestor, project, dataset Tree, f Folding, out Outcome, changed string, accepts Accepts) *StopError {
+	if n := published(dataset, out); n > MaxEntries {
+		return &StopError{Guard: TooMany, Side: Dataset, Count: n, Known: MaxEntries,
+			Detail: fmt.Sprintf("the dataset would have %d, and %d is the most that a manifest holds", n, MaxEntries)}
+	}
 	if changed != "" && !accepts.Rebase {
 		return &StopError{Guard: RulesChanged, Detail: changed}
 	}
@@ -76,6 +81,17 @@ func Guards(ancestor, project, dataset Tree, f Folding, out Outcome, changed str
 		}
 	}
 	return nil
+}
+
+// published counts the entries of the dataset after the plan.
+func published(dataset Tree, out Outcome) int {
+	n := len(dataset.Nodes)
+	for i := range out.Actions {
+		if a := &out.Actions[i]; a.Side == Dataset && a.Before.Kind == Absent {
+			n++
+		}
+	}
+	return n
 }
 
 func guardSide(side Side, ancestor, tree Tree, f Folding, out Outcome, accepts Accepts) *StopError {

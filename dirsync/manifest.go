@@ -82,7 +82,7 @@ func parseEntries(text, start string, strict bool) (t Tree, rest string, err err
 		if len(t.Nodes) > 0 {
 			r.take(",")
 		}
-		if len(t.Nodes) == MaxEntries {
+		if strict && len(t.Nodes) == MaxEntries {
 			return Tree{}, "", fmt.Errorf("more than %d entries", MaxEntries)
 		}
 		n := r.entry()

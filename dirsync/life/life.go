@@ -48,6 +48,7 @@ var (
 	ErrBindingChanged = errors.New("the binding has other facts")
 	ErrPlanChanged    = errors.New("the plan is not the binding's current one")
 	ErrRejected       = errors.New("the plan was rejected")
+	ErrOtherStore     = errors.New("the binding belongs to another store")
 )
 
 // CorruptError reports a file of a binding that cannot be read. Nothing has been changed.

@@ -92,7 +92,7 @@ func (b *Bound) retain(text []byte, id string) error {
 // look reads both sides and the ancestor.
 func (b *Bound) look(ctx context.Context) (*world, error) {
 	if b.Location != b.Store {
-		return nil, fmt.Errorf("binding %s belongs to the store %s, not to %s", b.ID, b.Store, b.Location)
+		return nil, fmt.Errorf("binding %s of the store %s, opened with %s: %w", b.ID, b.Store, b.Location, ErrOtherStore)
 	}
 	if stop := b.overlap(); stop != nil {
 		return nil, stop
