@@ -22,6 +22,7 @@ const (
 	groupRead    = "Read what is published"
 	groupKeep    = "Bring back and look after"
 	groupCommand = "Command agents from afar"
+	groupSync    = "Keep a directory in step"
 	groupOther   = "Other"
 )
 
@@ -135,6 +136,7 @@ func (v *invocation) verbs() []*urfave.Command {
 	}
 	list = append(append(list, v.readingVerbs()...), v.commandVerbs()...)
 	return append(list,
+		v.dirsyncVerb(),
 		v.versionVerb(),
 		v.completionVerb(),
 		v.docsVerb(),

@@ -75,7 +75,7 @@ type examination struct {
 }
 
 // aboutCommands are the checks whose failure a publish does not meet.
-var aboutCommands = map[string]bool{"ledger": true, "commands": true}
+var aboutCommands = map[string]bool{"ledger": true, "commands": true, "dirsync": true}
 
 func (x *examination) add(checks ...check) error {
 	for _, c := range checks {
@@ -133,6 +133,9 @@ func (v *invocation) doctor(ctx context.Context, _ *urfave.Context) error {
 		return err
 	}
 	if err := x.sources(ctx, s, published); err != nil {
+		return err
+	}
+	if err := x.bindings(ctx, s); err != nil {
 		return err
 	}
 	return x.end()

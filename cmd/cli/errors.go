@@ -16,6 +16,7 @@ import (
 var roomErrors = []func(error) *failure{
 	lockError,
 	privateError,
+	dirsyncError,
 	publishError,
 	storeError,
 	configError,

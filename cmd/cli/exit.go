@@ -111,7 +111,11 @@ const errPartial = reported(exitPartial)
 func classify(ctx context.Context, err error) *failure {
 	var stopped *interrupted
 	if errors.As(context.Cause(ctx), &stopped) {
-		return &failure{exit: exitInterrupted, hint: "what was finished is kept; run it again", retryable: true, err: stopped}
+		hint := "what was finished is kept; run it again"
+		if c := (&concern{}); errors.As(err, &c) && c.applying {
+			hint = "the plan is still applying: agentsync dirsync apply " + planDigits(c.plan)
+		}
+		return &failure{exit: exitInterrupted, hint: hint, retryable: true, err: stopped}
 	}
 	var known *failure
 	if errors.As(err, &known) {

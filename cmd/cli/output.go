@@ -70,6 +70,13 @@ func (o *output) line(format string, args ...any) error {
 	return err
 }
 
+// raw writes text of others that was made fit for a terminal.
+func (o *output) raw(text string) error {
+	o.progress.hide()
+	_, err := io.WriteString(o.results, text)
+	return err
+}
+
 // table writes a table for people.
 func (o *output) table(t *table) error {
 	for _, line := range t.lines(o.width) {

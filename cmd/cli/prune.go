@@ -86,7 +86,7 @@ func (v *invocation) pruneStore(ctx context.Context, s *settings, o publish.Prun
 		return err
 	}
 	defer done()
-	report, err := target.Prune(ctx, o)
+	report, err := pruneAll(ctx, target, o)
 	if err != nil {
 		return err
 	}
@@ -109,6 +109,26 @@ func (v *invocation) pruneStore(ctx context.Context, s *settings, o publish.Prun
 		return err
 	}
 	return v.endPrune(summary)
+}
+
+// pruneAll prunes sessions, commands and datasets. What the datasets need is read before
+// anything is removed.
+func pruneAll(ctx context.Context, target *publish.Target, o publish.PruneOptions) (publish.PruneReport, error) {
+	look := o
+	look.Apply = false
+	removed, err := pruneDatasets(ctx, target, look)
+	if err != nil {
+		return publish.PruneReport{}, err
+	}
+	report, err := target.Prune(ctx, o)
+	if err != nil {
+		return report, err
+	}
+	if o.Apply && len(removed) > 0 {
+		removed, err = pruneDatasets(ctx, target, o)
+	}
+	report.Removed = append(report.Removed, removed...)
+	return report, err
 }
 
 func (v *invocation) endPrune(s pruneSummary) error {

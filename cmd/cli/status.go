@@ -95,6 +95,7 @@ func (v *invocation) status(ctx context.Context, _ *urfave.Context) error {
 	}
 	got.store = storeObject{Type: "store", Store: s.Store.String(), Config: s.File, State: s.State}
 	missing := v.lookAtStore(ctx, s, &got)
+	v.lookAtBindings(ctx, s, &got)
 	if missing != nil && classify(ctx, missing).exit != exitNotSetUp {
 		return missing
 	}

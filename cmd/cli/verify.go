@@ -28,19 +28,20 @@ func (v *invocation) verifyVerb() *urfave.Command {
 
 // verifySummary ends a check.
 type verifySummary struct {
-	Type        string          `json:"message_type"`
-	Sound       bool            `json:"sound"`
-	Problems    int             `json:"problems"`
-	Generations int             `json:"generations"`
-	Packs       int             `json:"packs"`
-	Size        int64           `json:"size"`
-	Documents   int             `json:"documents"`
-	Unneeded    int             `json:"unneeded"`
-	Sessions    int             `json:"sessions"`
-	Hashes      int             `json:"hashes"`
-	Deep        bool            `json:"deep"`
-	Sources     *sourcesSummary `json:"sources,omitempty"`
-	Store       string          `json:"store"`
+	Type        string           `json:"message_type"`
+	Sound       bool             `json:"sound"`
+	Problems    int              `json:"problems"`
+	Generations int              `json:"generations"`
+	Packs       int              `json:"packs"`
+	Size        int64            `json:"size"`
+	Documents   int              `json:"documents"`
+	Unneeded    int              `json:"unneeded"`
+	Sessions    int              `json:"sessions"`
+	Hashes      int              `json:"hashes"`
+	Deep        bool             `json:"deep"`
+	Sources     *sourcesSummary  `json:"sources,omitempty"`
+	Datasets    *datasetsSummary `json:"datasets,omitempty"`
+	Store       string           `json:"store"`
 }
 
 // sourcesSummary says what came of a comparison. Compared is Same + Differing.
@@ -66,7 +67,14 @@ func (v *invocation) verify(ctx context.Context, c *urfave.Context) error {
 		return err
 	}
 	summary := verifySummary{"summary", len(report.Problems) == 0, len(report.Problems), report.Generations, report.Packs,
-		report.Bytes, report.Documents, report.Unneeded, report.Sessions, report.Hashes, c.Bool("deep"), nil, target.Store.Location()}
+		report.Bytes, report.Documents, report.Unneeded, report.Sessions, report.Hashes, c.Bool("deep"), nil, nil, target.Store.Location()}
+	if summary.Datasets, err = v.checkDatasets(ctx, target, c.Bool("deep")); err != nil {
+		return err
+	}
+	if summary.Datasets != nil {
+		summary.Problems += summary.Datasets.problems
+		summary.Sound = summary.Problems == 0
+	}
 	if c.Bool("sources") && summary.Sound && report.Generations > 0 {
 		if summary.Sources, err = v.compareSources(ctx, s, target, c.StringSlice("source")); err != nil {
 			return err
@@ -185,6 +193,9 @@ func (v *invocation) endVerify(s verifySummary) error {
 		counted(s.Documents, "document", "documents") + ", " + counted(s.Sessions, "session copy", "session copies")
 	if s.Deep {
 		line += ", " + counted(s.Hashes, "hash", "hashes") + " recomputed"
+	}
+	if s.Datasets != nil {
+		line += "; " + s.Datasets.text()
 	}
 	if s.Sources != nil {
 		line += "; " + counted(s.Sources.Compared, "session", "sessions") + " of the sources compared = " + number(s.Sources.Same) + " same + " +
