@@ -82,14 +82,7 @@ func (a *agent) stop() {
 }
 
 // ended reports that nobody answers any more.
-func (a *agent) ended() bool {
-	select {
-	case <-a.peer.Done():
-		return true
-	default:
-		return false
-	}
-}
+func (a *agent) ended() bool { return a.peer.Err() != nil }
 
 // refusal is an agent's answer that it did not do what it was asked. What it said about
 // that is not repeated: it may quote what it was sent.

@@ -109,21 +109,29 @@ func (l *live) prompts(t *testing.T, session string) {
 	}
 }
 
-// slowly is a prompt whose answer takes longer than the test.
-var slowly = collect.PromptInput{Text: "Slowly. [[mock: slow:1000 " + strings.Repeat("one two ", 300) + "]]"}
+// slowly is a prompt that begins with a word and whose answer takes longer than the test.
+func slowly(word string) collect.PromptInput {
+	return collect.PromptInput{Text: word + " [[mock: slow:1000 " + strings.Repeat("one two ", 300) + "]]"}
+}
+
+// awaitModel waits until the model was asked for what begins with a word: before that,
+// this agent answers a cancellation with the end of the turn before.
+func (l *live) awaitModel(word string) {
+	for limit := time.Now().Add(2 * time.Minute); l.asked(word) == 0 && time.Now().Before(limit); {
+		time.Sleep(20 * time.Millisecond)
+	}
+}
 
 func (l *live) cancels(t *testing.T, session string) {
 	var cancelled collect.Outcome
 	m := &milestones{onActive: func() {
-		for limit := time.Now().Add(2 * time.Minute); l.asked("Slowly.") == 0 && time.Now().Before(limit); {
-			time.Sleep(20 * time.Millisecond)
-		}
+		l.awaitModel("Slowly.")
 		if h := mustRead(t, l.Driver, session); !h.says("user", "Slowly.") || h.trailer.Summary.Active == nil {
 			t.Errorf("read meanwhile: %+v", h.messages)
 		}
 		cancelled, _ = l.Cancel(t.Context(), session)
 	}}
-	o, err := l.Prompt(t.Context(), session, slowly, m)
+	o, err := l.Prompt(t.Context(), session, slowly("Slowly."), m)
 	wantOutcome(t, o, err, collect.Failed, codeCancelled)
 	wantOutcome(t, cancelled, nil, collect.Succeeded, "")
 	if h := mustRead(t, l.Driver, session); !h.says("user", "Slowly.") || h.trailer.Summary.Active != nil {
@@ -151,7 +159,7 @@ func (l *live) sets(t *testing.T, session string) {
 
 func (l *live) ends(t *testing.T, session string) {
 	ctx, interrupt := context.WithCancel(t.Context())
-	o, err := l.Prompt(ctx, session, slowly, &milestones{onActive: interrupt})
+	o, err := l.Prompt(ctx, session, slowly("Slower."), &milestones{onActive: func() { l.awaitModel("Slower."); interrupt() }})
 	wantOutcome(t, o, err, collect.Failed, codeCancelled)
 	began := time.Now()
 	if err := l.Stop(); err != nil {

@@ -46,6 +46,8 @@ func failure(err error) collect.Outcome {
 	code, retryable := codeUnavailable, true
 	var refused *refusal
 	switch {
+	case errors.Is(err, errActive):
+		return untouched(problem(collect.NeedsConfirmation, codeActive, err.Error(), true))
 	case errors.Is(err, fs.ErrNotExist):
 		code, retryable = codeNoSession, false
 	case errors.As(err, &refused):

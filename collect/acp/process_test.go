@@ -38,7 +38,9 @@ func (s *stage) wantNoChild() {
 }
 
 func TestNothingOfAnAgentIsLeft(t *testing.T) {
-	s := begin(t, "fork-child")
+	s := newStage(t, "fork-child")
+	s.limits.grace = 50 * time.Millisecond
+	s.begin()
 	if err := s.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +63,7 @@ func TestAnAgentThatIsNotUsableIsNotLeftRunning(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d.limits = limits{request: row.patience, idle: time.Second, grace: time.Second}
+			d.limits = limits{request: row.patience, idle: time.Second, grace: 50 * time.Millisecond}
 			if err := d.Start(t.Context()); err == nil || !strings.Contains(err.Error(), row.says) {
 				t.Errorf("error %v", err)
 			}

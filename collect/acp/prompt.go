@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"agentsync/collect"
@@ -19,6 +20,8 @@ type turn struct {
 	ended  chan struct{} // closed when it was answered, or cannot be any more
 	answer json.RawMessage
 	err    error // of the request, good once ended is closed
+
+	cancelled atomic.Bool // the agent was asked to cancel it while it ran
 }
 
 // admit takes a session for a prompt, under each of its ids. It returns nil when one of
@@ -56,16 +59,15 @@ func (d *Driver) dismiss(t *turn) {
 	}
 }
 
-// runs reports that a prompt of ours runs in a session.
-func (d *Driver) runs(native string) bool {
+// turnIn is the prompt of ours that runs in a session, nil for none.
+func (d *Driver) turnIn(id string) *turn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.running[native] != nil
+	return d.running[id]
 }
 
-func active() collect.Outcome {
-	return untouched(problem(collect.NeedsConfirmation, codeActive, "a prompt of this source is running in the session", true))
-}
+// runs reports that a prompt of ours runs in a session.
+func (d *Driver) runs(native string) bool { return d.turnIn(native) != nil }
 
 // Prompt resumes a session, or loads it where the agent cannot resume, sets what it was
 // set to before, and sends the text. It returns when the turn has ended. When ctx ends,
@@ -77,10 +79,10 @@ func (d *Driver) Prompt(ctx context.Context, nativeSessionID string, in collect.
 	}
 	t := d.admit(r.native)
 	if t == nil {
-		return active(), nil
+		return failure(errActive), nil
 	}
 	defer d.dismiss(t)
-	prepared, err := d.ready(ctx, r)
+	prepared, err := d.ready(ctx, r, t)
 	if err != nil {
 		return failure(err), nil
 	}
@@ -167,8 +169,12 @@ func (t *turn) attend(ctx context.Context, forget func(), m collect.Milestones) 
 	<-watched
 }
 
-// cancel asks the agent to end the turn.
+// cancel asks the agent to end the turn, unless it has ended.
 func (t *turn) cancel() error {
+	if closed(t.ended) {
+		return nil
+	}
+	t.cancelled.Store(true)
 	return t.agent.peer.Notify(methodCancel, struct {
 		SessionID string `json:"sessionId"`
 	}{t.native})
@@ -184,11 +190,15 @@ func (t *turn) outcome() collect.Outcome {
 	case t.err != nil:
 		return answered(t.err, codePromptUnknown)
 	}
-	switch stopReason(t.answer) {
-	case "":
+	switch reason := stopReason(t.answer); {
+	case reason == "":
 		return problem(collect.Unknown, codePromptUnknown, "the agent did not say how the turn ended", false)
-	case "cancelled":
+	case reason == "cancelled":
 		return problem(collect.Failed, codeCancelled, "the turn was cancelled", false)
+	case t.cancelled.Load():
+		// A real agent that is asked to cancel very early answers with the end of the turn
+		// before, and the model never saw the prompt.
+		return problem(collect.Unknown, codePromptUnknown, "the agent was asked to cancel the turn, and says that it ended by itself", false)
 	}
 	return collect.Outcome{Status: collect.Succeeded}
 }
@@ -204,9 +214,7 @@ func stopReason(answer json.RawMessage) string {
 
 // Cancel asks the agent to end the turn of a prompt of ours, and waits a little for its end.
 func (d *Driver) Cancel(ctx context.Context, nativeSessionID string) (collect.Outcome, error) {
-	d.mu.Lock()
-	t := d.running[nativeSessionID]
-	d.mu.Unlock()
+	t := d.turnIn(nativeSessionID)
 	if t == nil {
 		return untouched(problem(collect.Failed, codeNotActive, "no prompt of this source is running in the session", false)), nil
 	}
@@ -232,8 +240,10 @@ func ended(t *turn) collect.Outcome {
 	switch {
 	case t.err != nil:
 		return problem(collect.Unknown, codeCancelUnknown, "nobody saw how the turn ended", false)
+	case reason != "cancelled" && t.cancelled.Load():
+		return problem(collect.Unknown, codeCancelUnknown, "the agent says that the turn ended by itself", false)
 	case reason != "cancelled":
-		return untouched(problem(collect.Failed, codeNotCancelled, "the turn ended by itself", false))
+		return untouched(problem(collect.Failed, codeNotCancelled, "the turn had ended by itself", false))
 	}
 	return collect.Outcome{Status: collect.Succeeded, Result: result(func(b *value.Builder) { b.Key("stopReason").String(reason) })}
 }

@@ -97,19 +97,47 @@ func TestCancellingTheTurnOfAPrompt(t *testing.T) {
 	s := newStage(t, "slow")
 	s.seed("one", "Hello.")
 	s.begin()
-	var second, cancelled collect.Outcome
+	var second, setting, cancelled collect.Outcome
 	m := &milestones{onActive: func() {
 		second, _ = prompt(s, "one", &milestones{})
+		setting, _ = s.SetMode(t.Context(), "one", "act")
 		cancelled, _ = s.Cancel(t.Context(), "one")
 	}}
 	o, err := prompt(s, "one", m)
 	wantOutcome(t, o, err, collect.Failed, codeCancelled)
 	wantOutcome(t, second, nil, collect.NeedsConfirmation, codeActive)
+	wantOutcome(t, setting, nil, collect.NeedsConfirmation, codeActive)
 	wantOutcome(t, cancelled, nil, collect.Succeeded, "")
 	o, err = s.Cancel(t.Context(), "one")
 	wantOutcome(t, o, err, collect.Failed, codeNotActive)
 	if len(s.received(methodCancel)) != 1 || len(s.received(methodPrompt)) != 1 {
 		t.Errorf("cancelled %d, prompted %d times", len(s.received(methodCancel)), len(s.received(methodPrompt)))
+	}
+}
+
+func TestATurnThatWasToBeCancelledAndEndedOtherwiseIsUnknown(t *testing.T) {
+	s := newStage(t, "slow,early-cancel")
+	s.seed("one", "Hello.")
+	s.begin()
+	var cancelled collect.Outcome
+	o, err := prompt(s, "one", &milestones{onActive: func() { cancelled, _ = s.Cancel(t.Context(), "one") }})
+	wantOutcome(t, o, err, collect.Unknown, codePromptUnknown)
+	wantOutcome(t, cancelled, nil, collect.Unknown, codeCancelUnknown)
+}
+
+func TestATurnThatEndedBeforeItsCancellationStandsAsItEnded(t *testing.T) {
+	s := newStage(t, "")
+	s.seed("one", "Hello.")
+	s.begin()
+	var cancelled collect.Outcome
+	o, err := prompt(s, "one", &milestones{onActive: func() {
+		<-s.running["one"].ended
+		cancelled, _ = s.Cancel(t.Context(), "one")
+	}})
+	wantOutcome(t, o, err, collect.Succeeded, "")
+	wantOutcome(t, cancelled, nil, collect.Failed, codeNotCancelled)
+	if len(s.received(methodCancel)) > 0 {
+		t.Error("the agent was asked to cancel a turn that had ended")
 	}
 }
 

@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,15 +22,22 @@ type ready struct {
 	released bool
 }
 
-// ready loads or resumes a session and learns what it offers. The turn is the caller's to
-// release.
-func (d *Driver) ready(ctx context.Context, r row) (*ready, error) {
+// errActive says that a prompt of ours runs in a session.
+var errActive = errors.New("a prompt of this source is running in the session")
+
+// ready loads or resumes a session and learns what it offers: for a prompt of ours that
+// was admitted, or for nobody's (nil). The turn is the caller's to release.
+func (d *Driver) ready(ctx context.Context, r row, own *turn) (*ready, error) {
 	a, err := d.live(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if err := a.acquire(ctx, r.native); err != nil {
 		return nil, err
+	}
+	if running := d.turnIn(r.native); running != nil && running != own {
+		a.release(r.native)
+		return nil, errActive
 	}
 	told, kept, err := a.prepare(ctx, r.native, d.cwd(r))
 	if err != nil {
@@ -152,11 +160,7 @@ func (d *Driver) idle(ctx context.Context, session string) (*ready, *collect.Out
 		o := failure(err)
 		return nil, &o
 	}
-	if d.runs(r.native) {
-		o := active()
-		return nil, &o
-	}
-	prepared, err := d.ready(ctx, r)
+	prepared, err := d.ready(ctx, r, nil)
 	if err != nil {
 		o := failure(err)
 		return nil, &o

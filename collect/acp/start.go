@@ -21,7 +21,7 @@ func (d *Driver) StartSession(ctx context.Context, nativeSessionID string, in co
 	}
 	t := d.admit(nativeSessionID)
 	if t == nil {
-		return active(), nil
+		return failure(errActive), nil
 	}
 	defer d.dismiss(t)
 	a, err := d.live(ctx)
