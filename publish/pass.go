@@ -207,10 +207,14 @@ func (e *OwnedError) Error() string {
 
 // source reads one source's inventory and every session of it that is not retained.
 func (w *work) source(d collect.Driver) error {
-	if err := d.Start(w.ctx); err != nil {
-		return fmt.Errorf("start source %s: %w", d.Source().ID, err)
-	}
 	id := d.Source().ID
+	if err := d.Start(w.ctx); err != nil {
+		if w.ctx.Err() != nil {
+			return w.ctx.Err()
+		}
+		w.tallies = append(w.tallies, unstarted(d.Source(), err, w.Only != nil))
+		return nil
+	}
 	var retained []string
 	stream := collect.NewStream(d, func(l collect.Listing) bool {
 		if w.Only != nil && !w.Only(id, l) {
@@ -228,6 +232,13 @@ func (w *work) source(d collect.Driver) error {
 	}
 	w.tallies = append(w.tallies, tally{source: d.Source(), outcome: stream.Outcome(), partial: w.Only != nil, retained: retained})
 	return err
+}
+
+// unstarted is the tally of a source that could not be started: of its sessions nothing
+// is known, and the other sources are published.
+func unstarted(source collect.Descriptor, err error, partial bool) tally {
+	return tally{source: source, partial: partial, outcome: collect.Tally{
+		Problems: []collect.Problem{{Code: "source-unavailable", Message: err.Error()}}}}
 }
 
 // readAll lets the workers pull sessions until the inventory ends.

@@ -186,15 +186,9 @@ func queuedCommands(ctx context.Context, s *settings, target *publish.Target, al
 // settledCommands knows the commands that the newest receipts, or this installation's
 // ledger, show as settled.
 func settledCommands(ctx context.Context, s *settings, target *publish.Target) (func(ledger.CommandID) bool, error) {
-	rows, err := target.Receipts(ctx)
+	listed, err := listedOutcomes(ctx, target)
 	if err != nil {
 		return nil, err
-	}
-	listed := make(map[ledger.CommandID]bool)
-	for _, row := range rows {
-		if row.Status.Terminal() {
-			listed[row.CommandID] = true
-		}
 	}
 	book, err := readLedger(s)
 	if err != nil || book == nil {
@@ -207,6 +201,18 @@ func settledCommands(ctx context.Context, s *settings, target *publish.Target) (
 		receipt, found, err := book.Get(id)
 		return err == nil && found && receipt.Status.Terminal()
 	}, nil
+}
+
+// listedOutcomes are the commands that the list of the newest receipts shows as settled.
+func listedOutcomes(ctx context.Context, target *publish.Target) (map[ledger.CommandID]bool, error) {
+	rows, err := target.Receipts(ctx)
+	listed := make(map[ledger.CommandID]bool, len(rows))
+	for _, row := range rows {
+		if row.Status.Terminal() {
+			listed[row.CommandID] = true
+		}
+	}
+	return listed, err
 }
 
 // readLedger reads this installation's ledger of commands of the store without changing

@@ -2,17 +2,13 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	urfave "github.com/urfave/cli/v2"
 
-	"agentsync/collect"
 	"agentsync/ledger"
-	"agentsync/ledger/durable"
 	"agentsync/ledger/worker"
-	"agentsync/publish"
 )
 
 const (
@@ -85,101 +81,6 @@ func (v *invocation) drain(ctx context.Context, c *urfave.Context) error {
 	})
 }
 
-// desk is where the commands of this machine are worked on: the opened store and ledger,
-// the agents, and the worker between them.
-type desk struct {
-	*board
-	v         *invocation
-	target    *publish.Target
-	ledger    *ledger.Commands
-	owners    *owners
-	chosen    map[string]bool // sources whose commands are run
-	operators map[string]*operator
-	worker    *worker.Worker
-
-	max     int // commands to admit, 0 for all
-	given   int // of them, those that were admitted
-	seen    map[ledger.CommandID]bool
-	left    map[ledger.CommandID]bool // ours, and not admitted because of max
-	known   map[ledger.CommandID]bool
-	before  worker.Stats    // after recovery, which is about earlier drains
-	refused map[string]bool // by name in the store
-}
-
-// withDesk opens everything that working on commands needs, and closes it.
-func (v *invocation) withDesk(ctx context.Context, s *settings, sources []collect.SourceConfig, work func(*desk) error) error {
-	target, done, err := v.openOwned(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer done()
-	s.env.Memory = memory(s.State)
-	book, err := ledger.OpenCommands(ctx, durable.OS(), s.localFolder())
-	if err != nil {
-		return err
-	}
-	for _, note := range book.Notes() {
-		v.out.warn("%s", note)
-	}
-	d := &desk{board: newBoard(v), v: v, target: target, ledger: book, chosen: map[string]bool{}, seen: map[ledger.CommandID]bool{},
-		left: map[ledger.CommandID]bool{}, known: map[ledger.CommandID]bool{}, refused: map[string]bool{}}
-	if d.owners, err = sourceOwners(ctx, s, target); err != nil {
-		return errors.Join(err, book.Close())
-	}
-	d.operators = v.operators(s, sources, d.failed)
-	for _, source := range sources {
-		if id, err := collect.SourceID(source.ID); err == nil {
-			d.chosen[id] = true
-		}
-	}
-	d.worker = worker.New(d.options())
-	err = work(d)
-	for _, o := range d.operators {
-		if stopped := o.stop(); stopped != nil {
-			d.failed(&failure{exit: exitPartial, code: "source-unavailable", source: o.id, err: stopped})
-		}
-	}
-	d.tell()
-	if closed := book.Close(); err == nil && closed != nil {
-		err = fmt.Errorf("close the ledger: %w", closed)
-	}
-	return err
-}
-
-// options are the worker's: what it works on, and whom it tells.
-func (d *desk) options() worker.Options {
-	refresh := &refresher{d.v, d.target, d.operators, d.missing}
-	acts := make(map[string]collect.Operator, len(d.operators))
-	for id, o := range d.operators {
-		if d.owner(id) == worker.Ours {
-			acts[id] = o
-		}
-	}
-	return worker.Options{OwnerDID: d.target.OwnerDID(), Installation: d.target.Installation, Target: d.target, Ledger: d.ledger,
-		Operators: acts, Owner: d.owner, Refresh: refresh.publish, Now: d.v.env.Now, Observe: d.settled, Failed: d.unrecorded,
-		Running: d.running, Grace: drainGrace, Find: d.find}
-}
-
-// owner says whose work a source's commands are. Sources that were not asked for wait.
-func (d *desk) owner(source string) worker.Owner {
-	owner := d.owners.of(source)
-	if owner == worker.Ours && !d.chosen[source] {
-		return worker.Nobody
-	}
-	return owner
-}
-
-// find looks a command up in the queues.
-func (d *desk) find(ctx context.Context, id ledger.CommandID) (worker.Queued, bool, error) {
-	queue, err := d.target.Queued(ctx, func(other ledger.CommandID) bool { return other != id })
-	for _, q := range queue.Commands {
-		if q.Producer == id.Producer && q.ID == id.ID {
-			return worker.Queued{Command: q.Command, Producer: q.Producer}, true, err
-		}
-	}
-	return worker.Queued{}, false, err
-}
-
 // drain settles what an earlier drain left, and runs what is queued.
 func (d *desk) drain(ctx context.Context, timeout time.Duration) error {
 	whole := ctx
@@ -191,6 +92,11 @@ func (d *desk) drain(ctx context.Context, timeout time.Duration) error {
 	_ = d.worker.Recover(whole) // failures were told to the board
 	d.before = d.worker.Stats()
 	d.tell()
+	if listed, err := listedOutcomes(whole, d.target); err == nil {
+		d.listed = listed
+	} else if whole.Err() == nil { // the list spares reading, and nothing depends on it
+		d.failed(&failure{exit: exitPartial, code: "list-unreadable", hint: "agentsync receipts --repair", err: err})
+	}
 	err := d.rounds(whole)
 	if whole.Err() != nil {
 		d.worker.Interrupt()
@@ -276,7 +182,7 @@ func (d *desk) passOver(id ledger.CommandID) bool {
 	if d.seen[id] {
 		return true
 	}
-	if d.ledger.Known(id) {
+	if d.listed[id] || d.ledger.Known(id) {
 		d.known[id] = true
 		return true
 	}
