@@ -26,7 +26,8 @@ type Operator interface {
 // PromptInput is what a prompt says.
 type PromptInput struct {
 	Text  string
-	Force bool // passed through; a driver may ignore it
+	Force bool   // passed through; a driver may ignore it
+	Mark  string // names the operation to a provider that keeps such a name, as Trace.Mark does again; "" for none
 }
 
 // StartInput is what a new session begins with. Cwd, Title and Mode are "" when the
@@ -87,6 +88,7 @@ type Trace struct {
 	Title               string // of a rename
 	Cwd                 string // of a start
 	ProviderOperationID string // turn id, "" when it was never learned
+	Mark                string // of a prompt or start: what the operation's PromptInput had; "" for none
 	ClaimedAt           time.Time
 }
 

@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -39,18 +38,26 @@ func judgeThread(t collect.Trace, thread wireThread) collect.Outcome {
 	if len(thread.Turns) == 0 && thread.Preview != "" {
 		return unproven(fromServer, "the app server has lost the thread's turns")
 	}
-	s := soughtOf(t)
-	for i, turn := range thread.Turns {
-		byText := s.turn == "" && int64(turn.StartedAt) >= t.ClaimedAt.Unix() && turn.began(s.text)
-		if byText || s.turn != "" && turn.ID == s.turn {
-			s.matches++
-			s.found = seenTurn{turn.ID, turn.ending()}
-			if s.found.end.status == "" && i < len(thread.Turns)-1 {
-				s.found.end.status = endedCut
+	return verdict(t, thread.seek(soughtOf(t)), fromServer)
+}
+
+// seek looks through a thread's turns for what is looked for.
+func (w wireThread) seek(s search) search {
+	for i, turn := range w.Turns {
+		s.begin(turn.ID)
+		for _, item := range turn.Items {
+			if item.Type == "userMessage" {
+				mark, marked := item.mark()
+				s.hear(mark, marked, item.text(), int64(turn.StartedAt) >= s.since/1000)
 			}
 		}
+		end := turn.ending()
+		if end.status == "" && i < len(w.Turns)-1 {
+			end.status = endedCut
+		}
+		s.close(end)
 	}
-	return verdict(t, s, fromServer)
+	return s
 }
 
 // ending is how the server says that a turn ended. A turn that runs, and one that broke
@@ -62,18 +69,21 @@ func (t wireTurn) ending() ending {
 	return ending{t.Status, t.reason()}
 }
 
-// began reports that a turn was begun, or joined, by a prompt.
-func (t wireTurn) began(prompt []byte) bool {
-	for _, item := range t.Items {
-		var parts []string
-		for _, part := range item.Content {
-			parts = append(parts, part.Text)
-		}
-		if item.Type == "userMessage" && bytes.Equal(bytes.TrimSpace([]byte(strings.Join(parts, "\n"))), prompt) {
-			return true
-		}
+// mark is the name that a client gave a message.
+func (i wireItem) mark() (mark string, marked bool) {
+	if i.ClientID == nil {
+		return "", false
 	}
-	return false
+	return *i.ClientID, true
+}
+
+// text is all of an item's text.
+func (i wireItem) text() []byte {
+	var parts []string
+	for _, part := range i.Content {
+		parts = append(parts, part.Text)
+	}
+	return []byte(strings.Join(parts, "\n"))
 }
 
 // askStart looks for the thread that a start made among those that the server lists.
@@ -82,7 +92,8 @@ func (d *Driver) askStart(ctx context.Context, id string, t collect.Trace) (coll
 	if err != nil {
 		return unproven(fromServer, "no file has this prompt, and the app server was not reached"), nil
 	}
-	var found []collect.Outcome
+	var c candidates
+	cwd := folderOf(t)
 	cursor := ""
 	for range maxPages {
 		page, next, err := s.inventory(ctx, cursor)
@@ -90,29 +101,23 @@ func (d *Driver) askStart(ctx context.Context, id string, t collect.Trace) (coll
 			return collect.Outcome{}, fmt.Errorf("list the app server's threads: %w", err)
 		}
 		for _, listed := range page {
-			if int64(listed.CreatedAt) < t.ClaimedAt.Unix() || t.Cwd != "" && listed.Cwd != t.Cwd {
+			if int64(listed.CreatedAt) < t.ClaimedAt.Unix() || cwd != "" && listed.Cwd != cwd {
 				continue
 			}
 			thread, err := s.readThread(ctx, listed.ID)
 			if err != nil {
 				return unread(listed.ID, err)
 			}
-			if o := judgeThread(t, thread); o.ProviderOperationID != "" {
-				o.Session = otherThan(id, listed.ID)
-				found = append(found, o)
-			}
+			c.add(listed.ID, thread.seek(soughtOf(t)))
 		}
 		if cursor = next; cursor == "" {
 			break
 		}
 	}
-	switch {
-	case len(found) == 1 && cursor == "":
-		return found[0], nil
-	case len(found) > 1:
-		return unproven(fromServer, "several threads since the claim have this prompt"), nil
+	if len(c.found()) == 1 && cursor != "" {
+		return unproven(fromServer, "the app server lists more threads than are looked at"), nil
 	}
-	return unproven(fromServer, "no thread since the claim has this prompt"), nil
+	return c.verdict(t, id, fromServer), nil
 }
 
 // errCursor reports a cursor that inventory did not give out.

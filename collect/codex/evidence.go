@@ -13,17 +13,29 @@ import (
 // endedCut is the status of a turn that another one followed without its end.
 const endedCut = "cut"
 
-// search looks for a turn by its id, or for turns since a time by what began them. It
-// keeps the last one that matched, and how many did.
+// search looks for a turn by its id, or for turns by what began them: the mark of its
+// prompt, or its text since a time.
+//
+// Versions of the agent that keep marks keep every one, so a prompt that had a mark is
+// not in a thread with marks unless its own is there. Only where no message has any, as
+// in the files of older versions, is the text evidence.
 type search struct {
 	turn  string // "" when the id is not known
+	mark  string // of the prompt, "" when it had none
 	text  []byte // of the prompt, without blanks around it
-	since int64  // milliseconds since 1970 UTC
+	since int64  // of the text, milliseconds since 1970 UTC
 
-	now     seenTurn // the turn that the next record belongs to
-	matched bool     // now is one that is looked for, and has not ended
-	matches int
-	found   seenTurn
+	now    string // id of the turn that the next record belongs to
+	exact  sighting
+	alike  sighting // by text
+	marked bool     // a mark is looked for, and some message has one
+}
+
+// sighting is the last turn that matched in one way, and how many did.
+type sighting struct {
+	turns int
+	last  seenTurn
+	open  bool // last has not ended
 }
 
 // seenTurn is a turn as its records tell.
@@ -32,40 +44,76 @@ type seenTurn struct {
 	end ending // status "" while it has none
 }
 
+// result is what was found by the best evidence that there can be.
+func (s *search) result() sighting {
+	if s.turn != "" || s.marked {
+		return s.exact
+	}
+	return s.alike
+}
+
 // observe takes the next record of a thread's own history.
 func (s *search) observe(r record) {
 	switch r.sub {
 	case "task_started":
 		s.close(ending{status: endedCut})
-		s.now = seenTurn{id: string(r.turnID())}
-		s.match(s.turn != "" && s.now.id == s.turn)
+		s.begin(string(r.turnID()))
 	case "task_complete":
 		s.close(completion(r))
 	case "turn_aborted":
 		s.close(ending{status: "interrupted"})
 	default:
-		if s.turn == "" && r.timed && r.at >= s.since {
-			s.match(bytes.Equal(bytes.TrimSpace(promptText(r)), s.text))
-		}
+		mark := promptMark(r)
+		s.hear(string(mark.Text()), mark.Kind() == value.String, promptText(r), r.timed && r.at >= s.since)
 	}
 }
 
-// match notes that the turn at hand is looked for.
-func (s *search) match(matches bool) {
-	if !matches || s.matched {
+// begin goes on to a turn.
+func (s *search) begin(id string) {
+	s.now = id
+	if s.turn != "" && id == s.turn {
+		s.exact.note(id)
+	}
+}
+
+// hear takes a message of the turn at hand: its mark, if it is marked, and its text.
+// Timely says that it was not sent before the prompt that is looked for.
+func (s *search) hear(mark string, marked bool, text []byte, timely bool) {
+	if s.turn != "" {
 		return
 	}
-	s.matched = true
-	s.matches++
-	s.found = s.now
+	if s.mark != "" && marked {
+		s.marked = true
+		if mark == s.mark {
+			s.exact.note(s.now)
+		}
+	}
+	if timely && len(s.text) > 0 && bytes.Equal(bytes.TrimSpace(text), s.text) {
+		s.alike.note(s.now)
+	}
 }
 
 // close ends the turn at hand.
 func (s *search) close(e ending) {
-	if s.matched {
-		s.found.end = e
+	s.exact.close(e)
+	s.alike.close(e)
+}
+
+// note counts the turn at hand, once.
+func (s *sighting) note(id string) {
+	if s.open {
+		return
 	}
-	s.matched = false
+	s.open = true
+	s.turns++
+	s.last = seenTurn{id: id}
+}
+
+func (s *sighting) close(e ending) {
+	if s.open {
+		s.last.end = e
+	}
+	s.open = false
 }
 
 // completion is how a turn ended whose last record is its completion.
@@ -109,6 +157,20 @@ func promptText(r record) []byte {
 		return fullText(r.payload.Path("item"))
 	}
 	return nil
+}
+
+// promptMark is the name that a client gave a message of its person, the zero Value where
+// there is none: codex-cli 0.171.0 writes it into the event of the message, whose form the
+// thread's history mode decides, and never into the response_item beside it.
+func promptMark(r record) value.Value {
+	switch {
+	case r.kind != "event_msg":
+	case r.sub == "user_message":
+		return r.payload.Path("client_id")
+	case r.sub == "item_completed" && r.itemType() == "UserMessage":
+		return r.payload.Path("item", "client_id")
+	}
+	return value.Value{}
 }
 
 // seek reads a thread's file through for what is looked for.

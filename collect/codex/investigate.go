@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"path/filepath"
 
 	"agentsync/collect"
 	"agentsync/collect/value"
@@ -69,6 +70,7 @@ func (d *Driver) investigateTurn(ctx context.Context, id string, t collect.Trace
 func soughtOf(t collect.Trace) search {
 	s := search{turn: t.ProviderOperationID, since: math.MinInt64}
 	if s.turn == "" {
+		s.mark = t.Mark
 		s.text = bytes.TrimSpace([]byte(t.Text))
 		s.since = t.ClaimedAt.UnixMilli()
 	}
@@ -77,20 +79,25 @@ func soughtOf(t collect.Trace) search {
 
 // verdict says what the turns that were found prove.
 func verdict(t collect.Trace, s search, history string) collect.Outcome {
+	found := s.result()
 	switch {
-	case s.matches == 0:
+	case found.turns == 0 && s.marked:
+		return unproven(history, "the agent keeps the marks of prompts, and no turn of the session has this one's")
+	case found.turns == 0:
 		return unproven(history, "the session has no such turn")
-	case s.matches > 1:
+	case found.turns > 1 && s.marked:
+		return unproven(history, "several turns have this prompt's mark")
+	case found.turns > 1:
 		return unproven(history, "several turns since the claim have this prompt")
 	}
-	o := judged(s.found.end)
+	o := judged(found.last.end)
 	if t.Operation == "cancel" {
-		o = cancelJudged(s.found.end)
+		o = cancelJudged(found.last.end)
 	}
-	o.ProviderOperationID = s.found.id
+	o.ProviderOperationID = found.last.id
 	b := value.NewBuilder().Record().Key("history").String(history)
-	if s.found.id != "" {
-		b.Key("turnId").String(s.found.id)
+	if found.last.id != "" {
+		b.Key("turnId").String(found.last.id)
 	}
 	o.Result = b.End().Finish()
 	return o
@@ -136,41 +143,86 @@ func (d *Driver) investigateName(id string, t collect.Trace) collect.Outcome {
 // investigateStart looks for the thread that a start made: the agent gave it an id of its
 // own, so it is known by the time in that id, its folder and its first prompt.
 func (d *Driver) investigateStart(ctx context.Context, id string, t collect.Trace) (collect.Outcome, error) {
-	var ids []string
-	var last collect.Outcome
+	var c candidates
 	for _, thread := range d.startedSince(t) {
 		sought, err := d.seek(ctx, thread, soughtOf(t))
 		if err != nil {
 			return collect.Outcome{}, fmt.Errorf("investigate session %s: %w", thread, err)
 		}
-		if sought.matches > 0 {
-			ids = append(ids, thread)
-			last = verdict(t, sought, fromRollout)
-		}
+		c.add(thread, sought)
 	}
-	switch {
-	case len(ids) > 1:
-		return unproven(fromRollout, "several threads since the claim have this prompt"), nil
-	case len(ids) == 1:
-		last.Session = otherThan(id, ids[0])
-		return last, nil
-	case d.live.launch.transport == transportProxy:
+	if len(c.found()) == 0 && d.live.launch.transport == transportProxy {
 		return d.askStart(ctx, id, t)
 	}
-	return unproven(fromRollout, "no thread since the claim has this prompt"), nil
+	return c.verdict(t, id, fromRollout), nil
+}
+
+// candidates are the threads that may be the one that a start made.
+type candidates struct {
+	exact, alike []candidate
+	marked       bool // the agent keeps marks: what is alike is another's
+}
+
+// candidate is a thread in which a turn was found.
+type candidate struct {
+	thread string
+	sought search
+}
+
+func (c *candidates) add(thread string, s search) {
+	c.marked = c.marked || s.marked
+	switch {
+	case s.result().turns == 0:
+	case s.exact.turns > 0:
+		c.exact = append(c.exact, candidate{thread, s})
+	default:
+		c.alike = append(c.alike, candidate{thread, s})
+	}
+}
+
+// found are those that the best evidence leaves.
+func (c *candidates) found() []candidate {
+	if len(c.exact) > 0 || c.marked {
+		return c.exact
+	}
+	return c.alike
+}
+
+// verdict says what the candidates prove of a start that asked for an id.
+func (c *candidates) verdict(t collect.Trace, asked, history string) collect.Outcome {
+	found := c.found()
+	switch len(found) {
+	case 0:
+		return unproven(history, "no thread since the claim has this prompt")
+	case 1:
+		o := verdict(t, found[0].sought, history)
+		o.Session = otherThan(asked, found[0].thread)
+		return o
+	}
+	return unproven(history, "several threads since the claim have this prompt")
+}
+
+// folderOf is where a start was asked to begin, as the agent was told it; "" for no matter
+// where.
+func folderOf(t collect.Trace) string {
+	if t.Cwd == "" {
+		return ""
+	}
+	return filepath.Clean(t.Cwd)
 }
 
 // startedSince lists the threads that came to be since a start was claimed, in its folder
 // when it named one.
 func (d *Driver) startedSince(t collect.Trace) []string {
 	var ids []string
+	cwd := folderOf(t)
 	for _, f := range d.look().files {
 		id, ok := threadID(f.rel)
 		if began, timed := uuidMillis(id); !ok || !timed || began < t.ClaimedAt.UnixMilli() {
 			continue
 		}
 		h, err := d.readHead(f)
-		if err != nil || h.own == nil || t.Cwd != "" && h.own.cwd != t.Cwd {
+		if err != nil || h.own == nil || cwd != "" && h.own.cwd != cwd {
 			continue
 		}
 		ids = append(ids, f.id)

@@ -40,7 +40,7 @@ func (d *Driver) Prompt(ctx context.Context, nativeSessionID string, in collect.
 	if ctx.Err() != nil {
 		return unreachable(ctx.Err()), nil
 	}
-	t := &delivery{live: d.live, server: s, run: r, thread: nativeSessionID, before: before, text: in.Text, m: m}
+	t := &delivery{live: d.live, server: s, run: r, thread: nativeSessionID, before: before, said: in, m: m}
 	return t.play(ctx), nil
 }
 
@@ -145,7 +145,7 @@ func (d *Driver) StartSession(ctx context.Context, nativeSessionID string, in co
 		return unreachable(ctx.Err()), nil
 	}
 	return d.startTurn(ctx, &delivery{live: d.live, server: s, run: r, thread: before.Thread.ID, before: before,
-		text: in.Text, m: m}, nativeSessionID, in.Title), nil
+		said: in.PromptInput, m: m}, nativeSessionID, in.Title), nil
 }
 
 // startTurn names a new thread and plays its first turn.

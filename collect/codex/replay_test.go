@@ -23,8 +23,8 @@ const operations = recorded + "/operations"
 var conversations = map[string]func(t *testing.T, d *Driver) []string{
 	"start-prompt-rename": func(t *testing.T, d *Driver) []string {
 		o, _ := d.StartSession(t.Context(), "asked", collect.StartInput{Title: "First title",
-			PromptInput: collect.PromptInput{Text: "Begin. [[mock: text:Begun.]]"}}, newMilestones())
-		second := prompt(t, d, o.Session, "Go on. [[mock: text:Gone on.]]", newMilestones())
+			PromptInput: collect.PromptInput{Text: "Begin. [[mock: text:Begun.]]", Mark: "the start"}}, newMilestones())
+		second, _ := d.Prompt(t.Context(), o.Session, collect.PromptInput{Text: "Go on. [[mock: text:Gone on.]]", Mark: "the prompt"}, newMilestones())
 		renamed, _ := d.Rename(t.Context(), o.Session, "Second title")
 		blank, _ := d.Rename(t.Context(), o.Session, " ")
 		return brief(o, second, renamed, blank)

@@ -2,6 +2,8 @@ package codex
 
 import (
 	"context"
+
+	"agentsync/collect"
 )
 
 // The parts of the app server's answers that are looked at (codex-cli 0.171.0).
@@ -33,8 +35,9 @@ type (
 		Info any `json:"codexErrorInfo"` // a word, or a record with one
 	}
 	wireItem struct {
-		Type    string `json:"type"`
-		Content []struct {
+		Type     string  `json:"type"`
+		ClientID *string `json:"clientId"` // the mark of a userMessage, nil for none
+		Content  []struct {
 			Text string `json:"text"`
 		} `json:"content"`
 	}
@@ -84,14 +87,16 @@ type wireText struct {
 }
 
 // startTurn sends a prompt to a loaded thread and returns the id of its turn, "" when
-// the answer has none. With full, the turn runs without any restriction.
-func (s *server) startTurn(ctx context.Context, thread, text string, full bool) (string, error) {
+// the answer has none. The server keeps the prompt's mark with the message, and shows it to
+// no model. With full, the turn runs without any restriction.
+func (s *server) startTurn(ctx context.Context, thread string, said collect.PromptInput, full bool) (string, error) {
 	params := struct {
 		ThreadID       string     `json:"threadId"`
+		Mark           string     `json:"clientUserMessageId,omitempty"`
 		Input          []wireText `json:"input"`
 		ApprovalPolicy string     `json:"approvalPolicy,omitempty"`
 		SandboxPolicy  wireKind   `json:"sandboxPolicy,omitempty"`
-	}{ThreadID: thread, Input: []wireText{{"text", text, []string{}}}}
+	}{ThreadID: thread, Mark: said.Mark, Input: []wireText{{"text", said.Text, []string{}}}}
 	if full {
 		params.ApprovalPolicy, params.SandboxPolicy = "never", wireKind{"type": fullAccess}
 	}

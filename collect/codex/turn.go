@@ -18,7 +18,7 @@ type delivery struct {
 	thread string
 	minted bool         // the agent gave the thread its id, under which nobody watches it yet
 	before threadAnswer // the thread as it was loaded
-	text   string
+	said   collect.PromptInput
 	m      collect.Milestones
 	result func(*value.Builder) // further fields of the result
 }
@@ -29,7 +29,7 @@ type delivery struct {
 // the look at its status and here. Then the prompt joins that turn, and the end of that
 // turn is the prompt's.
 func (t *delivery) play(ctx context.Context) collect.Outcome {
-	id, err := t.server.startTurn(ctx, t.thread, t.text, t.live.full)
+	id, err := t.server.startTurn(ctx, t.thread, t.said, t.live.full)
 	if err != nil {
 		if !isAnswer(err) && !errors.Is(err, stdio.ErrNotSent) {
 			t.live.drop(t.server) // it may still begin what nobody would hear of

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"strconv"
 	"time"
 
 	"agentsync/collect"
@@ -106,17 +107,30 @@ func (w *Worker) call(t *task, operator collect.Operator, run operation) (a answ
 	}
 }
 
+// markOf names a command to its provider: no two commands of all owners and queues have
+// the same mark, and one has the same for ever. It is for people to read and holds no
+// control characters.
+func markOf(q Queued) string {
+	mark := "agentsync command " + strconv.Quote(q.Command.ID) + " of " + strconv.Quote(q.OwnerDID)
+	if q.Producer != "" {
+		mark += " from " + strconv.Quote(q.Producer)
+	}
+	return mark
+}
+
 // operationOf reads a command's payload and returns its call.
 func operationOf(q Queued) (operation, error) {
 	session := q.NativeSessionID
 	switch q.Type {
 	case ledger.Prompt:
 		in, err := q.PromptInput()
+		in.Mark = markOf(q)
 		return func(ctx context.Context, o collect.Operator, m collect.Milestones) (collect.Outcome, error) {
 			return o.Prompt(ctx, session, in, m)
 		}, err
 	case ledger.Start:
 		in, err := q.StartInput()
+		in.Mark = markOf(q)
 		return func(ctx context.Context, o collect.Operator, m collect.Milestones) (collect.Outcome, error) {
 			return o.StartSession(ctx, session, in, m)
 		}, err

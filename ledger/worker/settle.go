@@ -125,10 +125,10 @@ func traceOf(q Queued, r ledger.Receipt) (t collect.Trace, err error) {
 	switch q.Type {
 	case ledger.Prompt:
 		in, invalid := q.PromptInput()
-		t.Text, err = in.Text, invalid
+		t.Text, t.Mark, err = in.Text, markOf(q), invalid
 	case ledger.Start:
 		in, invalid := q.StartInput()
-		t.Text, t.Cwd, err = in.Text, in.Cwd, invalid
+		t.Text, t.Cwd, t.Mark, err = in.Text, in.Cwd, markOf(q), invalid
 	case ledger.Rename:
 		t.Title, err = q.Title()
 	}

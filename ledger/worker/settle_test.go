@@ -47,6 +47,7 @@ func TestEvidenceSettlesAnUnknownReceipt(t *testing.T) {
 		t.Errorf("finding %+v, receipt %+v", f, r)
 	}
 	want := collect.Trace{Operation: "start", Text: "begin", Cwd: "/home/dev",
+		Mark:      `agentsync command "1" of "did:key:z6MkOwner"`,
 		ClaimedAt: time.Date(2026, 1, 1, 11, 0, 0, 0, time.UTC)}
 	if traces := w.agent.Traces(); len(traces) != 1 || traces[0] != want {
 		t.Errorf("traces %+v", traces)
