@@ -67,10 +67,9 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup:               settle,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits,
-			"hold":  hold,
-			"mtime": mtime,
-			"grab":  grab, "picture": picture, "files": files,
+			"exits":  exits,
+			"hold":   hold,
+			"mtime":  mtime,
 			"until":  until,
 			"halve":  halve,
 			"forget": forget,
