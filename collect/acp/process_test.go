@@ -14,11 +14,11 @@ import (
 	"agentsync/collect"
 )
 
-// wantNoChild checks that the child of the word fork-child has ended. Killed, it may
-// still wait a moment for the system to clear it away.
-func (s *stage) wantNoChild() {
+// wantEnded checks that a process whose pid the agent noted has ended: itself, or its
+// child. Killed, a child may still wait a moment for the system to clear it away.
+func (s *stage) wantEnded(note string) {
 	s.t.Helper()
-	text, err := os.ReadFile(filepath.Join(s.home, "child.pid"))
+	text, err := os.ReadFile(filepath.Join(s.home, note))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func (s *stage) wantNoChild() {
 			return
 		}
 		if time.Now().After(limit) {
-			s.t.Fatalf("the agent's child %d runs on", pid)
+			s.t.Fatalf("%s: %d runs on", note, pid)
 		}
 	}
 }
@@ -44,7 +44,8 @@ func TestNothingOfAnAgentIsLeft(t *testing.T) {
 	if err := s.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	s.wantNoChild()
+	s.wantEnded("agent.pid")
+	s.wantEnded("child.pid")
 }
 
 func TestAnAgentThatIsNotUsableIsNotLeftRunning(t *testing.T) {
@@ -58,7 +59,7 @@ func TestAnAgentThatIsNotUsableIsNotLeftRunning(t *testing.T) {
 		{"slow-start", "did not answer initialize", 2 * time.Second},
 	} {
 		t.Run(row.words, func(t *testing.T) {
-			s := newStage(t, row.words+",fork-child")
+			s := newStage(t, row.words)
 			d, err := New(s.cfg, s.env)
 			if err != nil {
 				t.Fatal(err)
@@ -67,7 +68,7 @@ func TestAnAgentThatIsNotUsableIsNotLeftRunning(t *testing.T) {
 			if err := d.Start(t.Context()); err == nil || !strings.Contains(err.Error(), row.says) {
 				t.Errorf("error %v", err)
 			}
-			s.wantNoChild()
+			s.wantEnded("agent.pid")
 			if err := d.Stop(); err != nil {
 				t.Error(err)
 			}

@@ -179,6 +179,9 @@ func TestAnUpdateOf50MB(t *testing.T) {
 }
 
 func TestWithoutAFolderForItAHistoryStaysInMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a long replay")
+	}
 	s := newStage(t, "updates=12000")
 	s.env.Temp = ""
 	s.seed("one", "Hello.")
@@ -188,6 +191,9 @@ func TestWithoutAFolderForItAHistoryStaysInMemory(t *testing.T) {
 }
 
 func TestAHistoryThatCannotBeKeptIsAnError(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a long replay")
+	}
 	s := newStage(t, "updates=12000")
 	s.env.Temp += "/none"
 	s.seed("one", "Hello.")

@@ -160,6 +160,9 @@ func TestAnAgentThatEndsWithinALoadIsStartedAgain(t *testing.T) {
 }
 
 func TestAnAgentThatAlwaysEndsIsGivenUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many processes")
+	}
 	s := newStage(t, "exit-on-load")
 	s.seed("one", "Hello.")
 	s.begin()
