@@ -51,7 +51,7 @@ func (e *StopError) Error() string {
 // Accepts are the guards that a person lets pass, for one plan.
 type Accepts struct {
 	Missing    bool `json:"missing"`    // root-emptied and mass-missing
-	Overwrites int  `json:"overwrites"` // mass-overwrite and all-changed, of exactly so many files
+	Overwrites int  `json:"overwrites"` // mass-overwrite and all-changed, of exactly so many files; see accepted
 	Rebase     bool `json:"rebase"`     // rules-changed
 }
 
@@ -102,19 +102,31 @@ func guardSide(side Side, ancestor, tree Tree, f Folding, out Outcome, accepts A
 	if missing >= massLeast && missing*massShare > known && !accepts.Missing {
 		return &StopError{Guard: MassMissing, Side: side, Count: missing, Known: known}
 	}
-	if known >= massLeast && changed == known && accepts.Overwrites != changed {
+	if known >= massLeast && changed == known && !accepted(accepts.Overwrites, changed, out) {
 		return &StopError{Guard: AllChanged, Side: side, Count: changed, Known: known}
 	}
-	replaced, files := 0, tree.Files()
-	for i := range out.Actions {
-		if a := &out.Actions[i]; a.Side == side && a.Before.Kind == File && a.Verb() == "replace" {
-			replaced++
-		}
-	}
+	replaced, files := out.replaced(side), tree.Files()
 	if replaced >= massLeast && replaced*massShare > files && accepts.Overwrites != replaced {
 		return &StopError{Guard: MassOverwrite, Side: side, Count: replaced, Known: files}
 	}
 	return nil
+}
+
+// accepted reports that a person agreed to files that changed all: to their number, or to
+// that of the files which are replaced for it, since only one number can be given.
+func accepted(overwrites, changed int, out Outcome) bool {
+	return overwrites > 0 && (overwrites == changed || overwrites == out.replaced(Project) || overwrites == out.replaced(Dataset))
+}
+
+// replaced counts the files of a side that get another content.
+func (o *Outcome) replaced(side Side) int {
+	n := 0
+	for i := range o.Actions {
+		if a := &o.Actions[i]; a.Side == side && a.Before.Kind == File && a.Verb() == "replace" {
+			n++
+		}
+	}
+	return n
 }
 
 // compared counts the ancestor's files, those that a side lacks, and those whose

@@ -47,3 +47,33 @@ func TestAnAncestorMayHoldMoreThanAManifest(t *testing.T) {
 		t.Error("a manifest of more than the limit is taken")
 	}
 }
+
+// changed is a tree of n files, of which those from the first on have another content.
+func changed(n, first int, content string) (tree dirsync.Tree) {
+	for i := range n {
+		text := "as agreed"
+		if i >= first {
+			text = content
+		}
+		tree.Nodes = append(tree.Nodes, dirsync.Node{Path: fmt.Sprintf("f%06d", i), Entry: dirsync.Entry{Kind: dirsync.File, Digest: digest.Sum([]byte(text))}})
+	}
+	return tree
+}
+
+func TestWhatTwoGuardsStopPassesWithOneNumber(t *testing.T) {
+	ancestor, project, dataset := changed(20, 20, ""), changed(20, 19, "mine"), changed(20, 0, "theirs")
+	out := dirsync.Reconcile(ancestor, project, dataset, dirsync.Rules{Direction: dirsync.Both, Names: dirsync.UnixNames}, nil)
+	guards := func(overwrites int) *dirsync.StopError {
+		return dirsync.Guards(ancestor, project, dataset, dirsync.Folding{}, out, "", dirsync.Accepts{Overwrites: overwrites})
+	}
+	stop := guards(0)
+	if stop == nil || stop.Guard != dirsync.MassOverwrite || stop.Count != 19 {
+		t.Fatalf("%v", stop)
+	}
+	if stop := guards(stop.Count); stop != nil {
+		t.Errorf("with the number that was shown: %v", stop)
+	}
+	if guards(18) == nil {
+		t.Error("another number passes")
+	}
+}

@@ -265,8 +265,8 @@ func (b *Bound) Unbind() (kept string, err error) {
 	if err := b.Disk.SyncDir(b.path("")); err != nil {
 		return "", fmt.Errorf("unbind %s: %w", b.ID, err)
 	}
-	if entries, err := b.Disk.ReadDir(b.path(keepFolder)); err == nil && len(entries) > 0 {
-		return b.path(keepFolder), nil
+	if files, _, err := b.Kept(); files > 0 || err != nil {
+		return b.path(keepFolder), nil // what cannot be counted may be there
 	}
 	return "", nil
 }
