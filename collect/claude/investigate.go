@@ -94,13 +94,17 @@ type trail struct {
 // search looks for a prompt among the lines of a transcript.
 type search struct {
 	prompt string
-	id     string // of its line, "" when it was never learned
+	id     string // of its line, "" when it was never learned and there is no mark to make it of
 	since  int64  // milliseconds since 1970 UTC
 	trails []*trail
 }
 
 func newSearch(t collect.Trace) *search {
-	return &search{prompt: t.Text, id: t.ProviderOperationID, since: t.ClaimedAt.UnixMilli()}
+	s := &search{prompt: t.Text, id: t.ProviderOperationID, since: t.ClaimedAt.UnixMilli()}
+	if s.id == "" && t.Mark != "" {
+		s.id = markedID(t.Mark)
+	}
+	return s
 }
 
 func (s *search) read(line value.Value, number int) {
@@ -185,6 +189,9 @@ func endingIn(line value.Value, kind string) ending {
 // verdict is what the trails prove. Several prompts of the same words prove something
 // only when all ended alike, since nobody knows which one it was.
 func (s *search) verdict() collect.Outcome {
+	if len(s.trails) == 0 && s.id != "" {
+		return unproven("the transcript was read to its end and has no prompt of this turn's id")
+	}
 	if len(s.trails) == 0 {
 		return unproven("the transcript was read to its end and has no such prompt at or after the time of the claim")
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"agentsync/collect"
+	"agentsync/collect/value"
 )
 
 // said writes one line of a transcript; more are further members of the line.
@@ -104,5 +105,32 @@ func TestAnUnknownPromptIsFoundInTheTranscript(t *testing.T) {
 	wantOutcome(t, o, collect.Unknown, "claude-query-outcome-unknown")
 	if !strings.Contains(o.Problem.Message, "has the prompt") {
 		t.Errorf("message %q", o.Problem.Message)
+	}
+}
+
+func TestAPromptIsFoundByItsMarkAlone(t *testing.T) {
+	begun := noon.Add(-time.Hour)
+	for _, row := range []struct {
+		name, mark string
+		want       collect.Status
+	}{
+		{"the one that has the mark", "mine", collect.Succeeded},
+		{"the same words under another mark", "other", collect.Unknown},
+	} {
+		s := newSearch(collect.Trace{Operation: "prompt", Text: "Do it.", Mark: row.mark, ClaimedAt: begun})
+		id := markedID("mine")
+		for i, text := range []string{
+			`{"type":"user","uuid":"` + id + `","timestamp":"2026-01-01T12:00:00.000Z","message":{"role":"user","content":"Do it."}}`,
+			`{"type":"assistant","uuid":"a","parentUuid":"` + id + `","message":{"role":"assistant","stop_reason":"end_turn","content":[]}}`,
+		} {
+			line, err := value.Parse([]byte(value.Prefix + text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.read(line, i)
+		}
+		if got := s.verdict(); got.Status != row.want {
+			t.Errorf("%s: %+v", row.name, got)
+		}
 	}
 }

@@ -191,7 +191,7 @@ func TestLiveWhatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := query{session: u(7), dir: l.dir, args: []string{"--resume=" + u(7)}, prompt: "x"}
-	turn, _ := l.driver.admit(context.Background(), u(7), "x")
+	turn, _ := l.driver.admit(context.Background(), u(7), collect.PromptInput{Text: "x"})
 	wantOutcome(t, l.driver.release(turn, l.driver.ask(turn, q, &stones{})), collect.Failed, "claude-session-not-found")
 }
 
@@ -201,7 +201,7 @@ func TestLiveAUsedID(t *testing.T) {
 	in := collect.StartInput{PromptInput: collect.PromptInput{Text: "x"}, Cwd: l.dir}
 	wantOutcome(t, l.start(u(7), in), collect.Failed, "claude-session-exists")
 	q := query{session: u(7), dir: l.dir, args: []string{"--session-id=" + u(7)}, prompt: "x", appears: "none"}
-	turn, _ := l.driver.admit(context.Background(), u(7), "x") // as when the file came in between
+	turn, _ := l.driver.admit(context.Background(), u(7), collect.PromptInput{Text: "x"}) // as when the file came in between
 	wantOutcome(t, l.driver.release(turn, l.driver.ask(turn, q, &stones{})), collect.Failed, "claude-session-exists")
 }
 

@@ -15,7 +15,7 @@ var _ collect.Operator = (*Driver)(nil)
 // Prompt runs the program for one turn of a session, in the directory that the session
 // was last in. It can be cancelled from its first moment on.
 func (d *Driver) Prompt(ctx context.Context, nativeSessionID string, in collect.PromptInput, m collect.Milestones) (collect.Outcome, error) {
-	t, busy := d.admit(ctx, nativeSessionID, in.Text)
+	t, busy := d.admit(ctx, nativeSessionID, in)
 	if busy != nil {
 		return *busy, nil
 	}
@@ -87,7 +87,7 @@ func (d *Driver) StartSession(ctx context.Context, nativeSessionID string, in co
 	if in.Mode != "" && !d.advertises(in.Mode) {
 		return *d.modeUnsupported(), nil
 	}
-	t, busy := d.admit(ctx, nativeSessionID, in.Text)
+	t, busy := d.admit(ctx, nativeSessionID, in.PromptInput)
 	if busy != nil {
 		return *busy, nil
 	}

@@ -37,7 +37,7 @@ type ownTurn struct {
 }
 
 // admit begins a turn, or says why it cannot begin.
-func (d *Driver) admit(ctx context.Context, session, text string) (*ownTurn, *collect.Outcome) {
+func (d *Driver) admit(ctx context.Context, session string, in collect.PromptInput) (*ownTurn, *collect.Outcome) {
 	d.turns.mutex.Lock()
 	defer d.turns.mutex.Unlock()
 	if d.turns.stopped {
@@ -48,7 +48,7 @@ func (d *Driver) admit(ctx context.Context, session, text string) (*ownTurn, *co
 	}
 	d.turns.begun++
 	t := &ownTurn{session: session, done: make(chan struct{}),
-		id: turnID(d.descriptor.ID, session, text, d.env.Now, d.turns.begun)}
+		id: d.turnID(session, in)}
 	t.ctx, t.end = context.WithCancel(ctx)
 	if d.turns.running == nil {
 		d.turns.running = map[string]*ownTurn{}
@@ -156,10 +156,20 @@ func (t *ownTurn) send(interrupt func() error) bool {
 }
 
 // turnID makes the uuid that the prompt's line gets. The client keeps it, so the line
-// can be found again. It differs for every prompt of every pass.
-func turnID(source, session, text string, now time.Time, n int) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{
-		source, session, now.UTC().Format(time.RFC3339Nano), fmt.Sprint(n), text}, "\x00")))
+// can be found again: by who knows the prompt's mark, even when nobody saw the uuid.
+// Without a mark it differs for every prompt of every pass.
+func (d *Driver) turnID(session string, in collect.PromptInput) string {
+	if in.Mark != "" {
+		return markedID(in.Mark)
+	}
+	return ownUUID(d.descriptor.ID, session, d.env.Now.UTC().Format(time.RFC3339Nano), fmt.Sprint(d.turns.begun), in.Text)
+}
+
+// markedID is the uuid of the prompt that has the mark.
+func markedID(mark string) string { return ownUUID("mark", mark) }
+
+func ownUUID(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // version 8: of our own making
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
