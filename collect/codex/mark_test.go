@@ -50,7 +50,7 @@ func TestAMarkIsBetterEvidenceThanTheText(t *testing.T) {
 		says    string
 	}{
 		"its mark":                              {wholeTurn(11, markedText(mine, "Go on.")), beforeMade, collect.Succeeded, 11, ""},
-		"its mark in a legacy thread":           {wholeTurn(11, markedOld(mine, "Go on.")), beforeMade, collect.Succeeded, 11, ""},
+		"its mark in a legacy thread":           {wholeTurn(11, markedOld(mine, "Go on.")), afterMade, collect.Succeeded, 11, ""},
 		"its mark by another clock":             {wholeTurn(11, markedText(mine, "Go on.")), afterMade, collect.Succeeded, 11, ""},
 		"its mark on a text that was changed":   {wholeTurn(11, markedText(mine, "Go back.")), beforeMade, collect.Succeeded, 11, ""},
 		"its mark, and its text of a person":    {wholeTurn(11, markedText(mine, "Go on.")) + wholeTurn(12, userText(madeAt, "Go on.")), beforeMade, collect.Succeeded, 11, ""},
@@ -98,6 +98,15 @@ func TestATurnThatIsKnownNeedsNoMark(t *testing.T) {
 	trace := collect.Trace{Operation: "prompt", Text: "Go on.", Mark: mine, ClaimedAt: beforeMade, ProviderOperationID: madeID(11)}
 	o, err := driverOf(t, home).Investigate(t.Context(), madeID(1), trace)
 	if err != nil || o.Status != collect.Succeeded || o.ProviderOperationID != madeID(11) {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+func TestAPromptWithoutAMarkIsKnownByItsTextBesideOthersMarks(t *testing.T) {
+	home := t.TempDir()
+	write(t, home, madeName(1), metaLine(madeAt, madeID(1), "")+wholeTurn(11, markedText("other", "Begin."))+wholeTurn(12, userText(madeAt, "Go on.")))
+	o, err := driverOf(t, home).Investigate(t.Context(), madeID(1), collect.Trace{Operation: "prompt", Text: "Go on.", ClaimedAt: beforeMade})
+	if err != nil || o.Status != collect.Succeeded || o.ProviderOperationID != madeID(12) {
 		t.Errorf("%+v, %v", o, err)
 	}
 }
