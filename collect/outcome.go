@@ -44,9 +44,10 @@ type StartInput struct {
 type Milestones interface {
 	// CancelReady says that Cancel can reach the operation from now on.
 	CancelReady()
-	// SessionActive says that the provider is at work. It returns when the session's
-	// state has been looked at; until then the operator keeps that state observable.
-	SessionActive(ctx context.Context) error
+	// SessionActive says that the provider is at work in a session, which is another one
+	// than was asked for when the provider gave a start its own id. It returns when the
+	// session's state has been looked at; until then the operator keeps that state observable.
+	SessionActive(ctx context.Context, nativeSessionID string) error
 }
 
 // Status is how an operation ended.

@@ -165,7 +165,7 @@ func (t *turn) attend(ctx context.Context, forget func(), m collect.Milestones) 
 		}
 	}()
 	m.CancelReady()
-	_ = m.SessionActive(ctx) // a look that failed changes nothing for the turn
+	_ = m.SessionActive(ctx, t.native) // a look that failed changes nothing for the turn
 	<-watched
 }
 

@@ -201,7 +201,7 @@ func (m *milestones) CancelReady() {
 	}
 }
 
-func (m *milestones) SessionActive(context.Context) error {
+func (m *milestones) SessionActive(context.Context, string) error {
 	m.mu.Lock()
 	m.active++
 	m.mu.Unlock()

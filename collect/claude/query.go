@@ -220,7 +220,7 @@ func (c *exchange) tell() {
 		c.awaitFile(c.query.appears)
 	}
 	// A session that could not be looked at now is looked at when the turn has ended.
-	_ = c.milestone.SessionActive(c.turn.ctx)
+	_ = c.milestone.SessionActive(c.turn.ctx, c.turn.session)
 }
 
 // awaitFile waits for a new session's transcript, which the program writes at once. One

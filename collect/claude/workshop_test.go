@@ -126,7 +126,7 @@ func (s *stones) CancelReady() {
 	s.ready++
 }
 
-func (s *stones) SessionActive(ctx context.Context) error {
+func (s *stones) SessionActive(ctx context.Context, _ string) error {
 	s.mutex.Lock()
 	s.begun++
 	s.mutex.Unlock()

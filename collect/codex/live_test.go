@@ -16,11 +16,12 @@ import (
 
 // milestones notes how far an operation came. Look is called while the provider works.
 type milestones struct {
-	mu     sync.Mutex
-	told   []string
-	ready  chan struct{}
-	active chan struct{}
-	look   func()
+	mu      sync.Mutex
+	told    []string
+	session string // that was said to be active
+	ready   chan struct{}
+	active  chan struct{}
+	look    func()
 }
 
 func newMilestones() *milestones {
@@ -34,9 +35,10 @@ func (m *milestones) CancelReady() {
 	close(m.ready)
 }
 
-func (m *milestones) SessionActive(context.Context) error {
+func (m *milestones) SessionActive(_ context.Context, id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.session = id
 	m.told = append(m.told, "session-active")
 	if m.look != nil {
 		m.look()

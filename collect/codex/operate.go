@@ -150,7 +150,7 @@ func (d *Driver) StartSession(ctx context.Context, nativeSessionID string, in co
 
 // startTurn names a new thread and plays its first turn.
 func (d *Driver) startTurn(ctx context.Context, t *delivery, asked, title string) collect.Outcome {
-	if t.minted = t.thread != asked; t.minted {
+	if t.thread != asked {
 		d.live.runs.admit(t.thread, t.run)
 	}
 	named := true

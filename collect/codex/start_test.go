@@ -34,8 +34,8 @@ func TestAStartIsCancelledByTheIDItWasAskedFor(t *testing.T) {
 	if o.Session == "" || cancelled.Session != o.Session || o.Untouched {
 		t.Errorf("thread %q was cancelled, the start made %+v", cancelled.Session, o)
 	}
-	if !slices.Equal(m.told, []string{"cancel-ready"}) {
-		t.Errorf("milestones %v: nobody can look at a session that does not come to be", m.told)
+	if !slices.Equal(m.told, []string{"cancel-ready", "session-active"}) || m.session != o.Session {
+		t.Errorf("milestones %v of session %q: the start made %q", m.told, m.session, o.Session)
 	}
 	if s := summaryOf(t, d, o.Session); s.Active != nil {
 		t.Error("the session is active after its turn")

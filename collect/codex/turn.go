@@ -16,7 +16,6 @@ type delivery struct {
 	server *server
 	run    *run
 	thread string
-	minted bool         // the agent gave the thread its id, under which nobody watches it yet
 	before threadAnswer // the thread as it was loaded
 	said   collect.PromptInput
 	m      collect.Milestones
@@ -43,9 +42,7 @@ func (t *delivery) play(ctx context.Context) collect.Outcome {
 	t.run.expect(t.server, t.thread, id)
 	t.underWay(ctx)
 	t.m.CancelReady()
-	if !t.minted {
-		_ = t.m.SessionActive(ctx) // whether somebody could look does not change the turn
-	}
+	_ = t.m.SessionActive(ctx, t.thread) // whether somebody could look does not change the turn
 	o := t.outcome(t.await(ctx))
 	o.ProviderOperationID = id
 	return o

@@ -81,12 +81,12 @@ func (m *milestones) CancelReady() {
 
 // SessionActive has the session published anew and waits for that. A failure is the
 // command's, and is returned too.
-func (m *milestones) SessionActive(ctx context.Context) error {
+func (m *milestones) SessionActive(ctx context.Context, nativeSessionID string) error {
 	if m.over() {
 		return errOver
 	}
 	q := m.turn.Queued
-	err := m.w.refresh(ctx, Session{q.SourceID, q.NativeSessionID})
+	err := m.w.refresh(ctx, Session{q.SourceID, nativeSessionID})
 	if err != nil && ctx.Err() == nil {
 		m.w.fail(q, err)
 	}

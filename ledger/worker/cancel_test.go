@@ -234,7 +234,7 @@ func TestAMilestoneThatComesTwiceOrLateCountsForNothing(t *testing.T) {
 	handle(t, one, prompt("1"), cancel("2"))
 	drain(t, one)
 	kept.CancelReady()
-	if err := kept.SessionActive(context.Background()); err == nil {
+	if err := kept.SessionActive(context.Background(), "s"); err == nil {
 		t.Error("the session is active after the operation's end")
 	}
 	drain(t, one)

@@ -56,8 +56,8 @@ func TestASessionIsPublishedAnewWhenAnOperationMayHaveChangedIt(t *testing.T) {
 func TestAnActiveSessionIsPublishedWhileTheProviderWaits(t *testing.T) {
 	w := newWorld(t)
 	rounds := w.refreshes()
-	w.agent.Act(func(ctx context.Context, _ fakedriver.Call, m collect.Milestones) (collect.Outcome, error) {
-		if err := m.SessionActive(ctx); err != nil || len(*rounds) != 1 {
+	w.agent.Act(func(ctx context.Context, c fakedriver.Call, m collect.Milestones) (collect.Outcome, error) {
+		if err := m.SessionActive(ctx, c.Session); err != nil || len(*rounds) != 1 {
 			t.Errorf("active: %v, %v", err, *rounds)
 		}
 		return collect.Outcome{Status: collect.Succeeded}, nil
@@ -148,12 +148,31 @@ func TestARefreshThatPanicsIsAFailureAndTheOthersGoOn(t *testing.T) {
 	w.quiet()
 }
 
+func TestAStartIsPublishedUnderTheIDThatItsProviderGave(t *testing.T) {
+	w := newWorld(t)
+	rounds := w.refreshes()
+	w.agent.Act(func(ctx context.Context, _ fakedriver.Call, m collect.Milestones) (collect.Outcome, error) {
+		return collect.Outcome{Status: collect.Succeeded, Session: "minted"}, m.SessionActive(ctx, "minted")
+	})
+	w.mustRun(command("1", ledger.Start, "text", "begin"))
+	for _, round := range *rounds {
+		for _, s := range round {
+			if s.NativeSessionID != "minted" {
+				t.Errorf("published %v", *rounds)
+			}
+		}
+	}
+	if len(*rounds) != 2 {
+		t.Errorf("published %v", *rounds)
+	}
+}
+
 func TestAnActiveSessionThatCannotBePublishedIsAFailureOnce(t *testing.T) {
 	w := newWorld(t)
 	away := errors.New("the store is away")
 	w.options.Refresh = func(context.Context, []worker.Session) error { return away }
-	w.agent.Act(func(ctx context.Context, _ fakedriver.Call, m collect.Milestones) (collect.Outcome, error) {
-		if err := m.SessionActive(ctx); !errors.Is(err, away) {
+	w.agent.Act(func(ctx context.Context, c fakedriver.Call, m collect.Milestones) (collect.Outcome, error) {
+		if err := m.SessionActive(ctx, c.Session); !errors.Is(err, away) {
 			t.Errorf("active: %v", err)
 		}
 		return collect.Outcome{Status: collect.Succeeded, Untouched: true}, nil
@@ -170,9 +189,9 @@ func TestAnInterruptedOperationDoesNotWaitForItsSession(t *testing.T) {
 		<-finish
 		return nil
 	}
-	w.agent.Act(func(ctx context.Context, _ fakedriver.Call, m collect.Milestones) (collect.Outcome, error) {
+	w.agent.Act(func(ctx context.Context, c fakedriver.Call, m collect.Milestones) (collect.Outcome, error) {
 		defer close(finish)
-		return collect.Outcome{}, m.SessionActive(ctx)
+		return collect.Outcome{}, m.SessionActive(ctx, c.Session)
 	})
 	one := w.worker()
 	w.begin(one, begun, prompt("1"))
