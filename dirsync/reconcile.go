@@ -1,5 +1,10 @@
 package dirsync
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Rules are what a reconciliation goes by.
 type Rules struct {
 	Direction    Direction
@@ -24,7 +29,8 @@ func Reconcile(ancestor, project, dataset Tree, rules Rules, choices []Choice) O
 	}
 	for {
 		at := r.next(&lists)
-		if at == nil {
+		if at == nil { // parent-held is found below its directory
+			slices.SortStableFunc(r.out.Conflicts, func(a, b Conflict) int { return cmp.Compare(a.Path, b.Path) })
 			return r.out
 		}
 		r.path(at)
