@@ -31,6 +31,9 @@ func (v *invocation) checkDatasets(ctx context.Context, target *publish.Target, 
 	for _, p := range report.Problems {
 		v.out.problem(&failure{exit: exitDamaged, code: "damaged", message: withWhat(p.Name, p.Err.Error()), path: p.Name})
 	}
+	if len(report.Problems) > 0 && !v.out.asJSON {
+		v.hint("keep the store as it is; bring the named files back from a copy")
+	}
 	return &datasetsSummary{report.Datasets, report.Heads, report.Objects, report.Bytes, len(report.Problems)}, nil
 }
 

@@ -123,7 +123,9 @@ func stopped(stop *dirsync.StopError, c *concern) *failure {
 		f.hint = "choose a directory that has nothing to do with it"
 	case dirsync.RootEmptied, dirsync.MassMissing:
 		f.hint = fmt.Sprintf("is the %s whole? to go on: %s", stop.Side, c.preview("--accept-missing"))
-	case dirsync.MassOverwrite, dirsync.AllChanged:
+	case dirsync.MassOverwrite:
+		f.hint = fmt.Sprintf("is the %s as it should be? to go on: %s", stop.Side.Other(), c.preview("--accept-overwrites", number(stop.Count)))
+	case dirsync.AllChanged:
 		f.hint = fmt.Sprintf("is the %s as it should be? to go on: %s", stop.Side, c.preview("--accept-overwrites", number(stop.Count)))
 	case dirsync.RulesChanged:
 		f.hint = "if the change is meant: " + c.preview("--rebase")

@@ -197,19 +197,34 @@ func bindingsTable(found []*boundState, home string) *table {
 }
 
 func statesTable(found []*boundState) *table {
-	t := newTable(column{title: "ID"}, column{title: "PLAN"}, column{title: "STATE"}, column{title: "PROJECT", flexible: true},
-		column{title: "DATASET", flexible: true}, column{title: "CONFLICTS", right: true}, column{title: "KEPT", right: true})
+	t := newTable(column{title: "ID"}, column{title: "PLAN"}, column{title: "STATE"}, column{title: "PROJECT"},
+		column{title: "DATASET"}, column{title: "CONFLICTS", right: true}, column{title: "KEPT", right: true})
 	for _, b := range found {
-		kept, project, dataset := "", "", ""
+		kept := ""
 		if b.kept > 0 {
 			kept = bytesText(b.keptSize)
 		}
-		if b.state.Phase != life.NoPlan {
-			project, dataset = applicationText(&b.state), uploadText(&b.state)
-		}
-		t.row(b.ID, planDigits(b.state.Plan), firstOf(string(b.state.Phase), "none"), project, dataset, countOrNone(b.conflicts), kept)
+		project, upload := b.outcomes()
+		t.row(b.ID, planDigits(b.state.Plan), firstOf(string(b.state.Phase), "none"), project, upload, countOrNone(b.conflicts), kept)
 	}
 	return t
+}
+
+// outcomes are those of both sides in a few characters, "" where nothing was begun.
+func (s *boundState) outcomes() (project, upload string) {
+	if s.state.Phase == life.NoPlan || s.state.Phase == life.Ready {
+		return "", ""
+	}
+	if s.state.Total > 0 {
+		project = fmt.Sprintf("%d of %d", s.state.Applied, s.state.Total)
+	}
+	switch s.state.Upload {
+	case life.NoUpload:
+		return project, ""
+	case life.Committed:
+		return project, fmt.Sprintf("head %d", s.state.Head)
+	}
+	return project, string(s.state.Upload)
 }
 
 // bindingStatus shows one binding whole.
@@ -277,7 +292,7 @@ func (v *invocation) lookAtBindings(ctx context.Context, s *settings, got *scree
 		got.warn("dirsync: "+err.Error(), "agentsync dirsync status")
 	}
 	for _, b := range found {
-		if c := checkBinding(b); c.Verdict != verdictOK {
+		if c := checkBinding(ctx, b); c.Verdict != verdictOK {
 			got.warn("dirsync "+c.Message, c.Hint)
 		}
 	}
@@ -292,14 +307,14 @@ func (x *examination) bindings(ctx context.Context, s *settings) error {
 		}
 	}
 	for _, b := range found {
-		if err := x.add(checkBinding(b)); err != nil {
+		if err := x.add(checkBinding(ctx, b)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func checkBinding(b *boundState) check {
+func checkBinding(ctx context.Context, b *boundState) check {
 	id, err := tree.IdentityOf(b.Root)
 	if err == nil && !b.Identity.Same(id) {
 		err = &dirsync.StopError{Guard: dirsync.RootChanged, Detail: b.Root + " is another directory than the one that was bound"}
@@ -311,7 +326,8 @@ func checkBinding(b *boundState) check {
 	case b.state.Phase == life.Applying:
 		return warn("dirsync", "agentsync dirsync apply "+digits, "%s: plan %s is still applying", b.ID, digits)
 	case err != nil:
-		return warn("dirsync", "agentsync dirsync status "+b.ID, "%s: %v", b.ID, err)
+		about := concern{binding: b.ID}
+		return warn("dirsync", classify(ctx, about.of(err)).hint, "%s: %v", b.ID, err)
 	case b.kept > 0:
 		return ok("dirsync", "%s: plan %s; %s kept of replaced files", b.ID, firstOf(string(b.state.Phase), "none"), bytesText(b.keptSize))
 	}

@@ -67,9 +67,10 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup:               settle,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":  exits,
-			"hold":   hold,
-			"mtime":  mtime,
+			"exits": exits,
+			"hold":  hold,
+			"mtime": mtime,
+			"grab":  grab, "picture": picture, "files": files,
 			"until":  until,
 			"halve":  halve,
 			"forget": forget,
