@@ -41,7 +41,7 @@ func wantedKind(app *urfave.App, typed []string) (kind, current string) {
 		return "", current
 	}
 	kind = strings.Trim(usage[0], "[]…")
-	if path[0].Name == "cat" || !slices.Contains([]string{"KEY", "SOURCE", "ID"}, kind) {
+	if path[0].Name == "cat" || !slices.Contains([]string{"KEY", "SOURCE", "ID", "BINDING", "PLAN"}, kind) {
 		return "", current
 	}
 	return kind, current
@@ -55,6 +55,9 @@ func (v *invocation) storedCandidates(ctx context.Context, typed []string) []can
 		return nil
 	}
 	v.globalsOf(typed)
+	if kind == "BINDING" || kind == "PLAN" {
+		return matching(current, v.bindingCandidates(ctx, kind))
+	}
 	s, target, done, err := v.reading(ctx)
 	if err != nil {
 		return nil

@@ -98,8 +98,15 @@ func candidates(app *urfave.App, typed []string) []candidate {
 }
 
 func valuesOf(flag string) []candidate {
-	if flag == "progress" {
+	switch flag {
+	case "progress":
 		return plainCandidates([]string{string(progressAuto), string(progressPlain), string(progressNone)})
+	case "direction", "set":
+		return plainCandidates([]string{"both", "to-project", "to-dataset"})
+	case "side":
+		return plainCandidates([]string{"project", "dataset"})
+	case "links":
+		return plainCandidates([]string{"skip", "portable"})
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func (v *invocation) directionVerb() *urfave.Command {
 		Usage:    "change which way a binding carries changes",
 		Description: "The binding's revision must be the one that is given, so that nobody's change is lost; it is raised by one. A plan that is not " +
 			"applying is dropped, and the next preview asks for --rebase.",
-		ArgsUsage: "ID",
+		ArgsUsage: "BINDING",
 		UsageText: "agentsync dirsync direction --set both --revision 1 notes",
 		Flags: []urfave.Flag{
 			&urfave.StringFlag{Name: "set", Usage: "carry changes to `SIDE`: both, to-project or to-dataset"},
@@ -140,7 +140,7 @@ func (v *invocation) unbindVerb() *urfave.Command {
 		Usage:    "forget a binding; directory and dataset stay as they are",
 		Description: "What the two sides last agreed on is forgotten, so that a new binding of the same directory takes equal files for agreed and asks " +
 			"about different ones. Refused while a plan is applying.",
-		ArgsUsage: "ID",
+		ArgsUsage: "BINDING",
 		UsageText: "agentsync dirsync unbind notes",
 		Action: action(1, 1, func(ctx context.Context, c *urfave.Context) error {
 			s, err := v.settings()

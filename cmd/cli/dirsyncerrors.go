@@ -43,7 +43,7 @@ func (c *concern) preview(flags ...string) string {
 		flags = append(flags, "--rebase")
 	}
 	words := append([]string{"agentsync dirsync preview"}, flags...)
-	return strings.Join(append(words, firstOf(c.binding, "ID")), " ")
+	return strings.Join(append(words, firstOf(c.binding, "BINDING")), " ")
 }
 
 func dirsyncError(err error) *failure {
@@ -91,7 +91,7 @@ func refused(err error, c *concern) *failure {
 	case errors.Is(err, life.ErrUnknownBinding):
 		return &failure{exit: exitFailed, code: "no-such-binding", hint: "see them all: agentsync dirsync ls"}
 	case errors.Is(err, life.ErrBindingChanged):
-		return &failure{exit: exitFailed, code: "binding-changed", hint: "see what it is: agentsync dirsync status " + firstOf(c.binding, "ID")}
+		return &failure{exit: exitFailed, code: "binding-changed", hint: "see what it is: agentsync dirsync status " + firstOf(c.binding, "BINDING")}
 	case errors.Is(err, life.ErrOtherStore):
 		return &failure{exit: exitFailed, code: "other-store", hint: "name the binding's store with --store"}
 	case errors.Is(err, dataset.ErrMoved), errors.Is(err, life.ErrRejected):
@@ -107,7 +107,7 @@ func refused(err error, c *concern) *failure {
 // stopped says what a person can do about a guard.
 func stopped(stop *dirsync.StopError, c *concern) *failure {
 	f := &failure{exit: exitStopped, code: string(stop.Guard)}
-	unbind := "agentsync dirsync unbind " + firstOf(c.binding, "ID")
+	unbind := "agentsync dirsync unbind " + firstOf(c.binding, "BINDING")
 	switch stop.Guard {
 	case dirsync.PlanApplying:
 		f.exit, f.hint = exitApplying, "agentsync dirsync apply "+planDigits(stop.Detail)

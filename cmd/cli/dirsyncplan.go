@@ -24,7 +24,7 @@ func (v *invocation) previewVerb() *urfave.Command {
 		Description: "Changes neither side. The plan takes the place of the binding's earlier one, unless that is applying. The exit code is 4 when a " +
 			"conflict needs a side, and 3 when something could not be read; the plan is good for the rest.\n\n" +
 			"When a guard stops it (5), no plan is made. The flags let one guard pass, for one plan: look before you type them, and keep them out of scripts.",
-		ArgsUsage: "ID",
+		ArgsUsage: "BINDING",
 		UsageText: "agentsync dirsync preview notes\nagentsync dirsync preview notes --all --json",
 		Flags: []urfave.Flag{
 			&urfave.BoolFlag{Name: "accept-missing", Usage: "most known files, or all, are gone on one side, and that is meant"},

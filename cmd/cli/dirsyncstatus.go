@@ -112,7 +112,7 @@ func (v *invocation) syncStatusVerb() *urfave.Command {
 		Name:      "status",
 		Category:  groupSync,
 		Usage:     "show how far the plans of all bindings, or of one, came",
-		ArgsUsage: "[ID]",
+		ArgsUsage: "[BINDING]",
 		UsageText: "agentsync dirsync status\nagentsync dirsync status notes --json",
 		Action: action(0, 1, func(ctx context.Context, c *urfave.Context) error {
 			if c.NArg() == 0 {
@@ -158,7 +158,7 @@ func (v *invocation) listBindings(ctx context.Context, states bool) error {
 		return err
 	}
 	if len(found) == 0 && len(problems) == 0 {
-		return v.out.note("no directory is bound; to bind one: agentsync dirsync bind DIR DATASET --id ID --direction both")
+		return v.out.note("no directory is bound; to bind one: agentsync dirsync bind DIR DATASET --id NAME --direction both")
 	}
 	return v.endList(problems)
 }

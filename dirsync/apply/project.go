@@ -23,6 +23,7 @@ type project struct {
 	root  *folder
 	open  map[string]*folder // directories below the root, by path on disk
 	stage *folder            // this plan's folder of contents on their way
+	fresh bool               // the folder was made just now, and is empty
 }
 
 // folder is an open directory. Its file is the same directory, for calls that take two.
@@ -119,28 +120,32 @@ func split(path string) (dir, name string) {
 // openStage makes the plan's folder of contents on their way, private, below the root:
 // so that a content is moved to its place within one file system.
 func (p *project) openStage(plan string) error {
-	all, err := private(p.root.Root, dirsync.ControlFolder)
+	all, _, err := private(p.root.Root, dirsync.ControlFolder)
 	if err != nil {
 		return err
 	}
-	p.stage, err = openFolder(private(all, plan))
+	stage, fresh, err := private(all, plan)
+	p.fresh = fresh
+	p.stage, err = openFolder(stage, err)
 	return errors.Join(err, all.Close())
 }
 
 // private opens a folder of our own and makes it when absent. A link in its place is
 // refused.
-func private(in *os.Root, name string) (*os.Root, error) {
-	if err := in.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("make %s: %w", name, err)
+func private(in *os.Root, name string) (folder *os.Root, made bool, err error) {
+	err = in.Mkdir(name, 0o700)
+	if made = err == nil; !made && !errors.Is(err, fs.ErrExist) {
+		return nil, false, fmt.Errorf("make %s: %w", name, err)
 	}
 	info, err := in.Lstat(name)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("%s is in the way: it is no folder", name)
+		return nil, false, fmt.Errorf("%s is in the way: it is no folder", name)
 	}
-	return tree.Enter(in, name, info)
+	folder, err = tree.Enter(in, name, info)
+	return folder, made, err
 }
 
 // dropStage removes the plan's folder and, when nothing else is in it, the one around.

@@ -74,16 +74,18 @@ func (r *run) fetch(ctx context.Context, i *item) {
 // stage fetches one content, unless it is staged whole already.
 func (r *run) stage(ctx context.Context, i *item) error {
 	step("stage")
-	if has, err := r.isStaged(i); has || err != nil {
-		return err
+	part := i.staged + ".part"
+	if !r.project.fresh {
+		if has, err := r.isStaged(i); has || err != nil {
+			return err
+		}
+		if err := r.project.stage.RemoveAll(part); err != nil {
+			return err
+		}
 	}
 	mode := fs.FileMode(0o666) // under the umask
 	if i.After.Executable {
 		mode = 0o777
-	}
-	part := i.staged + ".part"
-	if err := r.project.stage.RemoveAll(part); err != nil {
-		return err
 	}
 	file, err := r.project.stage.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	iofs "io/fs"
 	"path/filepath"
 	"sync"
 
@@ -75,7 +74,9 @@ func (b *batch) Commit(ctx context.Context) error {
 		if err == nil {
 			err = b.settle(ctx, f)
 		}
-		_ = b.store.disk.Remove(f.temp) // costs space until the next sweep
+		if err != nil {
+			_ = b.store.disk.Remove(f.temp) // costs space until the next sweep
+		}
 	}
 	b.files = nil
 	if err == nil {
@@ -87,17 +88,15 @@ func (b *batch) Commit(ctx context.Context) error {
 	return nil
 }
 
-// settle links one content to its name.
+// settle gives one content its name. Whatever has the name already is the same content,
+// or was damaged: taking its place costs a call less than making sure.
 func (b *batch) settle(ctx context.Context, f pending) error {
 	path, err := b.store.path(ctx, f.name)
 	if err == nil {
 		err = b.makeFolders(f.name)
 	}
 	if err == nil {
-		err = b.store.disk.Link(f.temp, path)
-	}
-	if errors.Is(err, iofs.ErrExist) {
-		return nil
+		err = b.store.disk.Rename(f.temp, path)
 	}
 	return err
 }
