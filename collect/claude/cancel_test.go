@@ -93,7 +93,7 @@ func TestACancellationBeforeTheQueryKeepsItFromBeingSent(t *testing.T) {
 
 type readyStone struct{ ready func() }
 
-func (s *readyStone) CancelReady()                        { s.ready() }
+func (s *readyStone) CancelReady()                                { s.ready() }
 func (s *readyStone) SessionActive(context.Context, string) error { return errors.New("never begun") }
 
 func TestACancellationAtAnyMomentIsNotLost(t *testing.T) {

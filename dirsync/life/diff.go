@@ -127,8 +127,9 @@ func (b *Bound) fromProject(body *Body, disk string) error {
 		if err != nil {
 			return nil, err
 		}
-		file, err := tree.OpenFile(root, disk)
-		if err = errors.Join(err, root.Close()); err != nil {
+		o := tree.Opener{Root: root}
+		file, err := o.Open(disk)
+		if err = errors.Join(err, o.Close(), root.Close()); err != nil {
 			return nil, fmt.Errorf("read %.200q: %w", disk, err)
 		}
 		checked := dataset.Checked(file, body.Entry.Digest, body.Entry.Size, disk)

@@ -149,23 +149,21 @@ func (x *execution) putFiles(ctx context.Context, set *dataset.Dataset, up *data
 		return nil, err
 	}
 	s := &sender{execution: x, ctx: ctx, set: set, up: up, root: root, sent: map[digest.Digest]bool{}}
-	total := x.plan.Writes(dirsync.Dataset)
+	queue := make(chan *dirsync.Action)
 	var wait sync.WaitGroup
-	room := make(chan struct{}, max(1, x.Workers))
-	for i := range x.plan.Actions {
-		a := &x.plan.Actions[i]
-		if a.Side != dirsync.Dataset || a.After.Kind != dirsync.File || s.failed() {
-			continue
-		}
-		room <- struct{}{}
-		wait.Go(func() {
-			s.file(a)
-			<-room
-		})
-		x.progress("send contents", i, total)
+	for range max(1, x.Workers) {
+		wait.Go(func() { s.files(queue) })
 	}
+	total := x.plan.Writes(dirsync.Dataset)
+	for i := range x.plan.Actions {
+		if a := &x.plan.Actions[i]; a.Side == dirsync.Dataset && a.After.Kind == dirsync.File && !s.failed() {
+			queue <- a
+			x.progress("send contents", i, total)
+		}
+	}
+	close(queue)
 	wait.Wait()
-	return s.left, errors.Join(s.err, root.Close())
+	return s.left, errors.Join(s.err, ctx.Err(), root.Close())
 }
 
 // sender sends files, several at once.
@@ -195,10 +193,18 @@ func (s *sender) isSent(sum digest.Digest) bool {
 	return s.sent[sum]
 }
 
-// file sends one file. The content that counts is the one that the plan saw: a file that
-// is another one by now is left for the next plan.
-func (s *sender) file(a *dirsync.Action) {
-	err := s.try(a)
+// files sends files until the queue ends.
+func (s *sender) files(queue <-chan *dirsync.Action) {
+	from := tree.Opener{Root: s.root}
+	for a := range queue {
+		s.end(a, s.file(&from, a))
+	}
+	s.end(nil, from.Close())
+}
+
+// end takes note of what became of a file. The content that counts is the one that the
+// plan saw: a file that is another one by now is left for the next plan.
+func (s *sender) end(a *dirsync.Action, err error) {
 	if err == nil {
 		return
 	}
@@ -206,14 +212,17 @@ func (s *sender) file(a *dirsync.Action) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case errors.As(err, &other), errors.Is(err, tree.ErrUnstable), errors.Is(err, os.ErrNotExist):
+	case a != nil && (errors.As(err, &other) || errors.Is(err, tree.ErrUnstable) || errors.Is(err, os.ErrNotExist)):
 		s.left = append(s.left, apply.Result{Path: a.Path, State: apply.Drifted, Reason: "it was changed since the plan was made"})
-	case s.err == nil:
+	case s.err == nil && a != nil:
 		s.err = fmt.Errorf("send %.200q: %w", a.Path, err)
+	case s.err == nil:
+		s.err = err
 	}
 }
 
-func (s *sender) try(a *dirsync.Action) error {
+// file sends one file, unless its content is stored.
+func (s *sender) file(from *tree.Opener, a *dirsync.Action) error {
 	if s.isSent(a.After.Digest) {
 		return nil
 	}
@@ -222,7 +231,7 @@ func (s *sender) try(a *dirsync.Action) error {
 		return err
 	}
 	if !has {
-		if err := s.put(a); err != nil {
+		if err := s.put(from, a); err != nil {
 			return err
 		}
 	}
@@ -232,8 +241,8 @@ func (s *sender) try(a *dirsync.Action) error {
 	return nil
 }
 
-func (s *sender) put(a *dirsync.Action) error {
-	file, err := tree.OpenFile(s.root, a.OnDisk())
+func (s *sender) put(from *tree.Opener, a *dirsync.Action) error {
+	file, err := from.Open(a.OnDisk())
 	if err != nil {
 		return err
 	}

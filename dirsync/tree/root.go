@@ -165,38 +165,79 @@ func identityOf(root *os.Root) (dirsync.Identity, error) {
 	return id, dir.Close()
 }
 
-// OpenFile opens a regular file below an open root by its path on disk. Every directory
-// on the way must be a real one, and so must the file.
-func OpenFile(root *os.Root, path string) (*os.File, error) {
-	dir, name, nested := strings.Cut(path, "/")
-	if nested {
-		info, err := root.Lstat(dir)
-		if err != nil {
-			return nil, err
-		}
-		if !info.IsDir() {
-			return nil, fmt.Errorf("open %s: %w", dir, ErrUnstable)
-		}
-		below, err := Enter(root, dir, info)
-		if err != nil {
-			return nil, err
-		}
-		file, err := OpenFile(below, name)
-		return file, errors.Join(err, below.Close())
+// Opener opens files below a root one after the other, and keeps the directory of the
+// last one open for the next. It serves one goroutine.
+type Opener struct {
+	Root *os.Root
+	path string   // of dir
+	dir  *os.Root // nil at first
+}
+
+// Open opens a regular file by its path on disk. Every directory on the way must be a
+// real one, and so must the file.
+func (o *Opener) Open(path string) (*os.File, error) {
+	up, name := "", path
+	if i := strings.LastIndexByte(path, '/'); i >= 0 {
+		up, name = path[:i], path[i+1:]
 	}
-	info, err := root.Lstat(path)
+	if up == "" {
+		return openFile(o.Root, name)
+	}
+	if o.dir == nil || o.path != up {
+		if err := o.Close(); err != nil {
+			return nil, err
+		}
+		dir, err := enterAll(o.Root, up)
+		if err != nil {
+			return nil, err
+		}
+		o.dir, o.path = dir, up
+	}
+	return openFile(o.dir, name)
+}
+
+// Close closes the directory, not the root.
+func (o *Opener) Close() error {
+	if o.dir == nil {
+		return nil
+	}
+	err := o.dir.Close()
+	o.dir = nil
+	return err
+}
+
+// enterAll opens a directory below a root, each on the way by its own handle.
+func enterAll(root *os.Root, path string) (*os.Root, error) {
+	name, rest, more := strings.Cut(path, "/")
+	info, err := root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("open %s: %w", name, ErrUnstable)
+	}
+	dir, err := Enter(root, name, info)
+	if err != nil || !more {
+		return dir, err
+	}
+	below, err := enterAll(dir, rest)
+	return below, errors.Join(err, dir.Close())
+}
+
+func openFile(dir *os.Root, name string) (*os.File, error) {
+	info, err := dir.Lstat(name)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("open %s: %w", path, ErrUnstable)
+		return nil, fmt.Errorf("open %s: %w", name, ErrUnstable)
 	}
-	file, err := root.OpenFile(path, os.O_RDONLY|openFlags, 0)
+	file, err := dir.OpenFile(name, os.O_RDONLY|openFlags, 0)
 	if err != nil {
 		return nil, err
 	}
 	if is, err := file.Stat(); err != nil || !os.SameFile(is, info) {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", path, ErrUnstable), err, file.Close())
+		return nil, errors.Join(fmt.Errorf("open %s: %w", name, ErrUnstable), err, file.Close())
 	}
 	return file, nil
 }
