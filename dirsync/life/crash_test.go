@@ -70,6 +70,7 @@ type result struct {
 	heads    int
 	manifest string
 	phase    life.Phase
+	staged   bool // something of ours is left in the project
 }
 
 func resultOf(t *testing.T, e *end, s store.Store, a *life.Applied) result {
@@ -79,6 +80,9 @@ func resultOf(t *testing.T, e *end, s store.Store, a *life.Applied) result {
 	h, err := dataset.Open(e.Datasets, "notes").Newest(ctx)
 	must(t, err)
 	r := result{files: e.files(), ancestor: string(ancestor), phase: a.Phase}
+	if _, err := os.Lstat(filepath.Join(e.root, dirsync.ControlFolder)); err == nil {
+		r.staged = true
+	}
 	if h != nil {
 		r.heads, r.manifest = int(h.Generation), h.Manifest.String()
 	}
@@ -86,7 +90,7 @@ func resultOf(t *testing.T, e *end, s store.Store, a *life.Applied) result {
 }
 
 func (r result) equal(o result) bool {
-	return maps.Equal(r.files, o.files) && r.ancestor == o.ancestor && r.heads == o.heads && r.manifest == o.manifest && r.phase == o.phase
+	return maps.Equal(r.files, o.files) && r.ancestor == o.ancestor && r.heads == o.heads && r.manifest == o.manifest && r.phase == o.phase && !r.staged
 }
 
 func TestAnApplicationCutAnywhereEndsAsAWholeOne(t *testing.T) {

@@ -173,8 +173,9 @@ func (x *execution) count(recorded map[dirsync.Side]map[string]apply.Result) (do
 	return done
 }
 
-// end writes the ancestor, then the phase, then cleans up. Each step may be repeated:
-// an ancestor that has moved already is recognized by its generation.
+// end writes the ancestor, cleans up, and writes the phase last, so that a plan at its
+// end has left nothing behind. Each step may be repeated: an ancestor that has moved
+// already is recognized by its generation.
 func (x *execution) end(ctx context.Context, done []dirsync.Action) error {
 	a, err := x.ancestor()
 	if err != nil {
@@ -191,11 +192,11 @@ func (x *execution) end(ctx context.Context, done []dirsync.Action) error {
 	if err := x.consume(); err != nil {
 		return err
 	}
-	x.state.Ended = stamp(x.Now())
-	if err := x.save(); err != nil {
+	if err := x.clean(ctx); err != nil {
 		return err
 	}
-	return x.clean(ctx)
+	x.state.Ended = stamp(x.Now())
+	return x.save()
 }
 
 // consume forgets the choices that the plan used up.

@@ -63,23 +63,6 @@ func checked(root *os.Root, info fs.FileInfo, name string) (*os.Root, error) {
 	return root, nil
 }
 
-func deviceOf(root *os.Root) (uint64, error) {
-	info, err := root.Stat(".")
-	if err != nil {
-		return 0, fmt.Errorf("look at %s: %w", root.Name(), err)
-	}
-	return StampOf(info).Device, nil
-}
-
-func list(root *os.Root) ([]string, error) {
-	dir, err := root.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	names, err := dir.Readdirnames(-1)
-	return names, errors.Join(err, dir.Close())
-}
-
 // ErrUnstable reports a file that changed while it was read.
 var ErrUnstable = errors.New("changed while it was read")
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -41,12 +40,13 @@ func Read(ctx context.Context, o Options) (Scan, error) {
 	if err != nil {
 		return Scan{}, err
 	}
-	device, err := deviceOf(root)
-	if err != nil {
-		return Scan{}, errors.Join(err, root.Close())
+	top, err := openDir(root)
+	if err = errors.Join(err, root.Close()); err != nil {
+		return Scan{}, &dirsync.StopError{Guard: dirsync.IncompleteScan, Detail: "open " + o.Root + ": " + reason(err)}
 	}
-	w := &walker{Options: o, ctx: ctx, device: device, spare: make(chan struct{}, max(0, o.Workers-1)), index: Index{}}
-	if err := w.walk(root); err != nil {
+	w := &walker{Options: o, ctx: ctx, spare: make(chan struct{}, max(0, o.Workers-1)), index: make(Index, len(o.Known)),
+		nodes: make([]dirsync.Node, 0, len(o.Known)+len(o.Known)/8)}
+	if err := w.walk(top); err != nil {
 		return Scan{}, err
 	}
 	if err := ctx.Err(); err != nil {
@@ -79,19 +79,24 @@ type walker struct {
 	bytes    int64
 }
 
-func (w *walker) walk(root *os.Root) error {
-	names, err := list(root)
-	if err != nil {
-		return errors.Join(&dirsync.StopError{Guard: dirsync.IncompleteScan, Detail: "list " + w.Root + ": " + reason(err)}, root.Close())
+func (w *walker) walk(top dir) error {
+	self, err := top.lstat(".")
+	var names []string
+	if err == nil {
+		w.device = self.Device
+		names, err = top.names()
 	}
-	w.directory(place{root: root}, names)
+	if err != nil {
+		return errors.Join(&dirsync.StopError{Guard: dirsync.IncompleteScan, Detail: "list " + w.Root + ": " + reason(err)}, top.close())
+	}
+	w.directory(place{dir: top}, names)
 	w.wait.Wait()
 	return nil
 }
 
 // place is an open directory and where it stands below the root.
 type place struct {
-	root *os.Root
+	dir
 	disk string // as spelled on disk
 	wire string
 }
@@ -122,7 +127,7 @@ func (w *walker) directory(at place, names []string) {
 			f.nodes = append(f.nodes, node)
 		}
 	}
-	_ = at.root.Close() // nothing was written
+	_ = at.close() // nothing was written
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.nodes = append(w.nodes, f.nodes...)
@@ -149,9 +154,9 @@ func (w *walker) entry(at place, name string, f *found) (node dirsync.Node, keep
 		node.Entry = dirsync.Entry{Kind: dirsync.Blocked, Reason: reason}
 		return node, true
 	}
-	info, err := at.root.Lstat(name)
+	listed, err := at.lstat(name)
 	if err == nil {
-		node.Entry, err = w.read(at, name, node, info, f)
+		node.Entry, err = w.read(at, name, node, listed, f)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		f.vanished = append(f.vanished, wire)
@@ -164,40 +169,40 @@ func (w *walker) entry(at place, name string, f *found) (node dirsync.Node, keep
 }
 
 // read turns what was listed into an entry.
-func (w *walker) read(at place, name string, node dirsync.Node, info fs.FileInfo, f *found) (dirsync.Entry, error) {
-	switch mode := info.Mode(); {
-	case mode.IsDir():
-		return w.enter(at, name, node, info)
-	case mode.IsRegular():
-		return w.file(at, name, node, info, f)
-	case mode&fs.ModeSymlink != 0:
+func (w *walker) read(at place, name string, node dirsync.Node, listed meta, f *found) (dirsync.Entry, error) {
+	switch {
+	case listed.mode.IsDir():
+		return w.enter(at, name, node, listed)
+	case listed.mode.IsRegular():
+		return w.file(at, name, node, listed, f)
+	case listed.mode&fs.ModeSymlink != 0:
 		return w.link(at, name, node.Path)
 	}
 	return dirsync.Entry{Kind: dirsync.Blocked, Reason: dirsync.SpecialFile}, nil
 }
 
 // enter opens a directory and has it read.
-func (w *walker) enter(at place, name string, node dirsync.Node, info fs.FileInfo) (dirsync.Entry, error) {
-	if StampOf(info).Device != w.device {
+func (w *walker) enter(at place, name string, node dirsync.Node, listed meta) (dirsync.Entry, error) {
+	if listed.Device != w.device {
 		return dirsync.Entry{Kind: dirsync.Blocked, Reason: dirsync.Mount}, nil
 	}
-	root, err := Enter(at.root, name, info)
+	below, err := at.enter(name, listed)
 	if err != nil {
 		return dirsync.Entry{}, err
 	}
-	names, err := list(root)
+	names, err := below.names()
 	if err != nil {
-		return dirsync.Entry{}, errors.Join(err, root.Close())
+		return dirsync.Entry{}, errors.Join(err, below.close())
 	}
-	below := place{root, node.OnDisk(), node.Path}
+	next := place{below, node.OnDisk(), node.Path}
 	select {
 	case w.spare <- struct{}{}:
 		w.wait.Go(func() {
-			w.directory(below, names)
+			w.directory(next, names)
 			<-w.spare
 		})
 	default:
-		w.directory(below, names)
+		w.directory(next, names)
 	}
 	return dirsync.Entry{Kind: dirsync.Directory}, nil
 }
@@ -207,33 +212,33 @@ func (w *walker) enter(at place, name string, node dirsync.Node, info fs.FileInf
 const young = 2 * time.Second
 
 // file takes a digest over from the last scan, or reads the file.
-func (w *walker) file(at place, name string, node dirsync.Node, info fs.FileInfo, f *found) (dirsync.Entry, error) {
-	stamp := StampOf(info)
-	known, same := w.Known[node.OnDisk()]
-	if same = same && known.SameFile(stamp); same {
+func (w *walker) file(at place, name string, node dirsync.Node, listed meta, f *found) (dirsync.Entry, error) {
+	stamp := listed.Stamp
+	if known, ok := w.Known[node.OnDisk()]; ok && known.SameFile(stamp) {
 		stamp.Digest = known.Digest
 	} else {
 		var err error
-		if stamp.Digest, err = HashFile(at.root, name, info, nil); err != nil {
-			if errors.Is(err, ErrUnstable) {
-				return dirsync.Entry{Kind: dirsync.Blocked, Reason: dirsync.Unstable}, nil
-			}
+		stamp.Digest, err = at.hash(name, listed)
+		if errors.Is(err, ErrUnstable) {
+			return dirsync.Entry{Kind: dirsync.Blocked, Reason: dirsync.Unstable}, nil
+		}
+		if err != nil {
 			return dirsync.Entry{}, err
 		}
 		f.hashed++
 		f.bytes += stamp.Size
 	}
-	if w.Now.Sub(info.ModTime()) > young {
+	if w.Now.Sub(time.Unix(0, stamp.ModTime)) > young {
 		f.stamps = append(f.stamps, stamped{node.OnDisk(), stamp})
 	}
-	return dirsync.Entry{Kind: dirsync.File, Digest: stamp.Digest, Size: stamp.Size, Executable: info.Mode()&0o100 != 0}, nil
+	return dirsync.Entry{Kind: dirsync.File, Digest: stamp.Digest, Size: stamp.Size, Executable: listed.mode&0o100 != 0}, nil
 }
 
 func (w *walker) link(at place, name, wire string) (dirsync.Entry, error) {
 	if w.Links != dirsync.PortableLinks {
 		return dirsync.Entry{Kind: dirsync.Blocked, Reason: dirsync.LinkSkipped}, nil
 	}
-	target, err := at.root.Readlink(name)
+	target, err := at.readlink(name)
 	if err != nil {
 		return dirsync.Entry{}, err
 	}
