@@ -80,6 +80,9 @@ func (v *invocation) endApply(b *life.Bound, a *life.Applied, plan *dirsync.Plan
 		}
 		v.out.problem(f)
 	}
+	if a.Phase != life.Abandoned {
+		v.nameUnread(plan)
+	}
 	if err := v.showApplied(b, a, plan); err != nil {
 		return err
 	}

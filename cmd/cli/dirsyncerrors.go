@@ -23,7 +23,8 @@ type concern struct {
 func (c concern) of(err error) error {
 	var known *failure
 	var said reported
-	if err == nil || errors.As(err, &known) || errors.As(err, &said) {
+	var closer *concern
+	if err == nil || errors.As(err, &known) || errors.As(err, &said) || errors.As(err, &closer) {
 		return err
 	}
 	c.err = err

@@ -61,20 +61,25 @@ func (v *invocation) endPreview(b *life.Bound, p *life.Preview, all bool) error 
 	for _, gone := range p.Vanished {
 		v.inform("%s went away while it was read", pathText(gone))
 	}
+	v.nameUnread(p.Plan)
 	if err := v.showPlan(&synced{b, p.Plan, p.ID, life.Ready}, all); err != nil {
 		return err
 	}
 	return v.endPlan(p.Plan)
 }
 
-// endPlan names what could not be read, and is the exit code of a plan.
-func (v *invocation) endPlan(plan *dirsync.Plan) error {
+// nameUnread names what could not be read, which makes the plan partial.
+func (v *invocation) nameUnread(plan *dirsync.Plan) {
 	for _, blocked := range plan.Blocked {
 		if text, unread := unreadTexts[blocked.Reason]; unread {
 			v.out.problem(&failure{exit: exitPartial, code: string(blocked.Reason), path: blocked.Path, retryable: true,
 				message: pathText(blocked.Path) + " " + text + "; it and what is below stays as it is"})
 		}
 	}
+}
+
+// endPlan is the exit code of a plan.
+func (v *invocation) endPlan(plan *dirsync.Plan) error {
 	if len(plan.Conflicts) > 0 {
 		return reported(exitConflict)
 	}

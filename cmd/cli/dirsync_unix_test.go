@@ -1,0 +1,141 @@
+//go:build unix
+
+package cli
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+const nobody65534 = 65534 // an id that owns nothing
+
+// unprivileged lets the program run as a user whom file modes bind, whoever runs the test.
+func (b *bench) unprivileged() {
+	b.t.Helper()
+	if os.Geteuid() != 0 {
+		return
+	}
+	own := filepath.Join(b.dir, "agentsync")
+	from, err := os.Open(b.exe)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	to, err := os.OpenFile(own, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err == nil {
+		_, err = io.Copy(to, from)
+	}
+	for _, err := range []error{err, from.Close(), to.Close(), os.Chmod(filepath.Dir(b.dir), 0o755), os.Chmod(b.dir, 0o755)} {
+		if err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	b.exe = own
+	b.configureExec = func(cmd *exec.Cmd) {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody65534, Gid: nobody65534}}
+	}
+	b.own(b.dir)
+}
+
+// own gives everything below a folder to the program's user.
+func (b *bench) own(folder string) {
+	b.t.Helper()
+	if os.Geteuid() != 0 {
+		return
+	}
+	err := filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, nobody65534, nobody65534)
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) chmod(path string, mode os.FileMode) {
+	b.t.Helper()
+	if err := os.Chmod(path, mode); err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { _ = os.Chmod(path, 0o755) }) // so that it can be removed
+}
+
+func TestWhatCannotBeReadIsNotMissing(t *testing.T) {
+	b := newBench(t)
+	fill(t, b.here, 60, 0)
+	b.unprivileged()
+	b.bind()
+	b.run(0, "apply", b.run(0, "preview", "here").Plan)
+	b.run(0, "apply", b.run(0, "preview", "there").Plan)
+
+	b.chmod(filepath.Join(b.there, "d03"), 0)
+	fill(t, b.here, 60, 1)
+	b.own(b.here)
+	b.run(5, "preview", "here")
+	b.run(0, "apply", b.run(0, "preview", "here", "--accept-overwrites", "60").Plan)
+	b.run(5, "preview", "there")
+	p := b.run(3, "preview", "there", "--accept-overwrites", "57")
+	if p.Blocked != 1 || p.ToProject != 57 || p.ToDataset != 0 || !strings.Contains(p.errors, "d03 cannot be read") {
+		t.Fatalf("%s%s", p.text, p.errors)
+	}
+	if strings.Contains(p.text, `"held"`) && strings.Contains(p.text, "deleted-on") {
+		t.Errorf("it was taken for deleted: %s", p.text)
+	}
+	if a := b.run(3, "apply", p.Plan); a.Applied != 57 || a.Phase != "complete" {
+		t.Errorf("%s", a.text)
+	}
+	b.chmod(filepath.Join(b.there, "d03"), 0o755)
+	if p := b.run(0, "preview", "there"); p.ToProject != 3 {
+		t.Errorf("once it can be read: %s", p.text)
+	}
+
+	b.chmod(b.there, 0)
+	if p := b.run(5, "preview", "there"); !strings.Contains(p.text, `"incomplete-scan"`) {
+		t.Errorf("a root that cannot be listed: %s", p.text)
+	}
+}
+
+func TestAPreviewNeedsNoRightToWrite(t *testing.T) {
+	b := newBench(t)
+	fill(t, b.here, 40, 0)
+	b.unprivileged()
+	b.bind()
+	b.run(0, "apply", b.run(0, "preview", "here").Plan)
+	b.chmod(b.there, 0o555)
+	p := b.run(0, "preview", "there")
+	if p.ToProject != 60 {
+		t.Fatalf("%s", p.text)
+	}
+	a := b.run(6, "apply", p.Plan)
+	if a.Applied != 0 || !strings.Contains(a.errors, "permission denied") {
+		t.Errorf("%s%s", a.text, a.errors)
+	}
+	b.chmod(b.there, 0o755)
+	if a := b.run(0, "apply", p.Plan); a.Applied != 60 {
+		t.Errorf("%s", a.text)
+	}
+
+	locked := filepath.Join(b.there, "d07")
+	b.chmod(locked, 0o555)
+	fill(t, b.here, 10, 7)
+	b.own(b.here)
+	b.run(0, "apply", b.run(0, "preview", "here").Plan)
+	p = b.run(0, "preview", "there")
+	a = b.run(6, "apply", p.Plan)
+	if a.Applied != 9 || a.Failed != 1 {
+		t.Errorf("a directory that cannot be written: %s%s", a.text, a.errors)
+	}
+	a = b.run(0, "abandon", p.Plan)
+	if a.Phase != "abandoned" {
+		t.Errorf("%s", a.text)
+	}
+	b.chmod(locked, 0o755)
+	b.run(0, "apply", b.run(0, "preview", "there").Plan)
+	b.run(0, "preview", "there")
+}

@@ -1,0 +1,26 @@
+package cli
+
+import (
+	"context"
+
+	"agentsync/dirsync/life"
+)
+
+// bindingCandidates are this installation's bindings, or the plans of them. What cannot be
+// read offers nothing.
+func (v *invocation) bindingCandidates(ctx context.Context, kind string) (offered []candidate) {
+	s, err := v.settings()
+	if err != nil {
+		return nil
+	}
+	found, _ := v.everyBinding(ctx, s)
+	for _, b := range found {
+		switch {
+		case kind == "BINDING":
+			offered = append(offered, candidate{b.ID, b.Root})
+		case b.state.Phase != life.NoPlan:
+			offered = append(offered, candidate{planDigits(b.state.Plan), b.ID + ", " + phaseTexts[b.state.Phase]})
+		}
+	}
+	return offered
+}
