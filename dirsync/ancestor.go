@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
+
+	"agentsync/hashgraph/digest"
 )
 
 // Ancestor is what both sides of a binding last agreed on, and under which rules.
@@ -13,6 +16,20 @@ type Ancestor struct {
 	Tree
 	Generation  int64  // raised by every plan that was applied; 0 before the first
 	Fingerprint string // of the rules, "" before the first
+
+	entries string // as read
+}
+
+// IsManifest reports that the tree, as it was read, is that of the manifest with the digest.
+func (a *Ancestor) IsManifest(manifest digest.Digest) bool {
+	if a.entries == "" {
+		return false
+	}
+	h := digest.New()
+	for _, part := range []string{manifestStart, a.entries, manifestEnd} {
+		_, _ = io.WriteString(h, part) // a hash never fails
+	}
+	return digest.Of(h) == manifest
 }
 
 const (
@@ -53,7 +70,7 @@ func ParseAncestor(text []byte) (Ancestor, error) {
 	if tail.Schema != ancestorSchema || err != nil || generation < 1 {
 		return Ancestor{}, errors.New("ancestor: it has another schema, or no generation")
 	}
-	return Ancestor{tree, generation, tail.Fingerprint}, nil
+	return Ancestor{tree, generation, tail.Fingerprint, string(text[len(ancestorStart) : len(text)-len(rest)])}, nil
 }
 
 // Moved returns the ancestor after a plan: its adoptions, and the entries of actions
@@ -82,6 +99,6 @@ func (a Ancestor) Moved(f Folding, adoptions []Adoption, done []Action) Ancestor
 			nodes = append(nodes, n)
 		}
 	}
-	a.Tree = NewTree(nodes)
+	a.Tree, a.entries = NewTree(nodes), ""
 	return a
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"agentsync/hashgraph/digest"
 )
 
 func TestCanonicalBytesDoNotDependOnHowADocumentWasBuilt(t *testing.T) {
@@ -80,7 +82,13 @@ func TestAnAncestorIsReadBackAndMoves(t *testing.T) {
 	if err != nil || b.Generation != 3 || b.Fingerprint != a.Fingerprint || b.Tree.Digest() != a.Tree.Digest() {
 		t.Fatalf("%+v, %v", b, err)
 	}
+	if !b.IsManifest(digest.Sum(EncodeManifest(a.Tree))) || b.IsManifest(digest.Sum(EncodeManifest(Tree{}))) {
+		t.Error("the ancestor does not know its own manifest")
+	}
 	moved := b.Moved(Folding{Case: true}, []Adoption{{Path: "gone"}, {Path: "D/X", Entry: file("y")}}, []Action{{Path: "new", After: file("n")}})
+	if moved.IsManifest(digest.Sum(EncodeManifest(a.Tree))) {
+		t.Error("an ancestor that moved takes itself for the former one")
+	}
 	if len(moved.Nodes) != 3 || moved.Find("D/X") != file("y") || moved.Find("new") != file("n") || moved.Find("gone").Kind != Absent {
 		t.Errorf("%+v", moved.Nodes)
 	}

@@ -3,6 +3,7 @@ package dirsync
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -39,12 +40,18 @@ func Ignores(patterns []string, wire string) (Reason, bool) {
 	return "", false
 }
 
-// WithoutIgnored marks the nodes of a tree that the rules leave out.
+// WithoutIgnored is the tree with the nodes blocked that the rules leave out.
 func (t Tree) WithoutIgnored(patterns []string) Tree {
+	out := t
 	for i := range t.Nodes {
-		if reason, ignored := Ignores(patterns, t.Nodes[i].Path); ignored {
-			t.Nodes[i].Entry = Entry{Kind: Blocked, Reason: reason}
+		reason, ignored := Ignores(patterns, t.Nodes[i].Path)
+		if !ignored {
+			continue
 		}
+		if &out.Nodes[0] == &t.Nodes[0] {
+			out.Nodes = slices.Clone(t.Nodes)
+		}
+		out.Nodes[i].Entry = Entry{Kind: Blocked, Reason: reason}
 	}
-	return t
+	return out
 }

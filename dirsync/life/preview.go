@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"agentsync/dirsync"
 	"agentsync/dirsync/dataset"
@@ -98,24 +99,32 @@ func (b *Bound) look(ctx context.Context) (*world, error) {
 		return nil, stop
 	}
 	w := &world{}
-	var err error
-	if w.ancestor, err = b.ancestor(); err != nil {
-		return nil, err
+	b.progress("read both sides", 0, 0)
+	var note string
+	var scanErr error
+	var wait sync.WaitGroup
+	wait.Go(func() { w.scan, note, scanErr = b.scan(ctx) })
+	err := b.remembered(ctx, w)
+	wait.Wait()
+	if note != "" {
+		b.notes = append(b.notes, note)
 	}
-	b.progress("read the project", 0, 0)
-	if w.scan, err = b.scan(ctx); err != nil {
-		return nil, err
-	}
-	b.progress("read the dataset", 0, 0)
-	return w, b.lookAtDataset(ctx, w)
+	return w, errors.Join(scanErr, err)
 }
 
-func (b *Bound) lookAtDataset(ctx context.Context, w *world) (err error) {
+// remembered reads the ancestor and the dataset. A dataset that is still what both sides
+// agreed on is not read again.
+func (b *Bound) remembered(ctx context.Context, w *world) (err error) {
+	if w.ancestor, err = b.ancestor(); err != nil {
+		return err
+	}
 	set := b.open()
 	if w.head, err = set.Newest(ctx); err != nil {
 		return err
 	}
-	if w.dataset, err = set.Tree(ctx, w.head); err != nil {
+	if w.head != nil && w.ancestor.IsManifest(w.head.Manifest) {
+		w.dataset = w.ancestor.Tree
+	} else if w.dataset, err = set.Tree(ctx, w.head); err != nil {
 		return err
 	}
 	w.dataset = w.dataset.WithoutIgnored(b.Ignore)
@@ -125,24 +134,24 @@ func (b *Bound) lookAtDataset(ctx context.Context, w *world) (err error) {
 func (b *Bound) open() *dataset.Dataset { return dataset.Open(b.Datasets, b.Dataset) }
 
 // scan reads the project. What was read last time is a help only: without it every file
-// is read.
-func (b *Bound) scan(ctx context.Context) (tree.Scan, error) {
+// is read. The note says that this scan will be none to the next one.
+func (b *Bound) scan(ctx context.Context) (s tree.Scan, note string, err error) {
 	known, err := b.known()
 	if err != nil {
-		return tree.Scan{}, err
+		return s, "", err
 	}
-	s, err := tree.Read(ctx, tree.Options{Root: b.Root, Identity: b.Identity, Ignore: b.Ignore, Links: b.Links, Known: known,
+	s, err = tree.Read(ctx, tree.Options{Root: b.Root, Identity: b.Identity, Ignore: b.Ignore, Links: b.Links, Known: known,
 		Now: b.Now(), Workers: b.Workers})
 	if err != nil {
-		return s, err
+		return s, "", err
 	}
 	if s.Hashed > 0 || len(s.Index) != len(known) {
 		err := durable.Replace(b.Disk, b.path(scanFile), s.Index.Encode(), private, false)
 		if err != nil {
-			b.notes = append(b.notes, "the next scan will read every file again: "+err.Error())
+			note = "the next scan will read every file again: " + err.Error()
 		}
 	}
-	return s, nil
+	return s, note, nil
 }
 
 func (b *Bound) known() (tree.Index, error) {
