@@ -5,13 +5,12 @@ package life_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"agentsync/dirsync"
 	"agentsync/publish/store"
-	"agentsync/publish/store/fs"
+	"agentsync/publish/store/mem"
 )
 
 // manyFiles is an end whose project has many small files, an hour old.
@@ -25,16 +24,8 @@ func manyFiles(b *testing.B, s store.Store, files int) *end {
 	return e
 }
 
-func folder(b *testing.B) store.Store {
-	b.Helper()
-	s, err := fs.Open(filepath.Join(b.TempDir(), "store"), true)
-	must(b, err)
-	b.Cleanup(func() { must(b, s.Close()) })
-	return s
-}
-
 func BenchmarkPreview20000(b *testing.B) {
-	e := manyFiles(b, folder(b), 20_000)
+	e := manyFiles(b, mem.New(), 20_000)
 	e.sync()
 	e.preview(dirsync.Accepts{})
 	b.Run("unchanged", func(b *testing.B) {
@@ -50,7 +41,7 @@ func BenchmarkPreview20000(b *testing.B) {
 func BenchmarkFirstCopy20000(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
-		s := folder(b)
+		s := mem.New()
 		here, there := manyFiles(b, s, 20_000), newEnd(b, s, "there").bind(dirsync.Both)
 		there.Workers = 2
 		b.StartTimer()
