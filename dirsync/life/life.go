@@ -172,6 +172,10 @@ func (o *Options) Bind(want dirsync.Binding) (b *Bound, created bool, err error)
 	if err := durable.MkdirPrivate(o.Disk, b.path("")); err != nil {
 		return nil, false, err
 	}
+	// An unbinding that died has left what another pair agreed on.
+	if err := b.forget(); err != nil {
+		return nil, false, fmt.Errorf("bind %s: %w", b.ID, err)
+	}
 	return b, true, b.writeJSON(bindingFile, b.Binding)
 }
 
@@ -257,18 +261,23 @@ func (b *Bound) Unbind() (kept string, err error) {
 	if err := b.idle(); err != nil {
 		return "", err
 	}
-	for _, name := range []string{bindingFile, ancestorFile, planFile, stateFile, choicesFile, progressFile, scanFile} {
-		if err := b.Disk.Remove(b.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", fmt.Errorf("unbind %s: %w", b.ID, err)
-		}
-	}
-	if err := b.Disk.SyncDir(b.path("")); err != nil {
+	if err := b.forget(); err != nil {
 		return "", fmt.Errorf("unbind %s: %w", b.ID, err)
 	}
 	if files, _, err := b.Kept(); files > 0 || err != nil {
 		return b.path(keepFolder), nil // what cannot be counted may be there
 	}
 	return "", nil
+}
+
+// forget removes every file of the binding but what is kept of replaced files, durably.
+func (b *Bound) forget() error {
+	for _, name := range []string{bindingFile, ancestorFile, planFile, stateFile, choicesFile, progressFile, scanFile} {
+		if err := b.Disk.Remove(b.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return b.Disk.SyncDir(b.path(""))
 }
 
 // idle is a *dirsync.StopError while a plan is applying.
