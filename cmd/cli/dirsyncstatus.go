@@ -130,8 +130,13 @@ func (v *invocation) listBindings(ctx context.Context, states bool) error {
 		return err
 	}
 	found, problems := v.everyBinding(ctx, s)
+	code := exitDone
 	for _, err := range problems {
-		v.out.problem(classify(ctx, err))
+		f := classify(ctx, err)
+		if code != exitDamaged {
+			code = f.exit
+		}
+		v.out.problem(f)
 	}
 	sum := bindingsSummary{Type: "summary", Bindings: len(found)}
 	for _, one := range found {
@@ -148,7 +153,7 @@ func (v *invocation) listBindings(ctx context.Context, states bool) error {
 		if err := v.out.object(sum); err != nil {
 			return err
 		}
-		return v.endList(problems)
+		return endList(code)
 	}
 	t := bindingsTable(found, v.env.Home)
 	if states {
@@ -160,14 +165,18 @@ func (v *invocation) listBindings(ctx context.Context, states bool) error {
 	if len(found) == 0 && len(problems) == 0 {
 		return v.out.note("no directory is bound; to bind one: agentsync dirsync bind DIR DATASET --id NAME --direction both")
 	}
-	return v.endList(problems)
+	return endList(code)
 }
 
-func (v *invocation) endList(problems []error) error {
-	if len(problems) > 0 {
+// endList is the exit code of a list of which some could not be read: damage goes first.
+func endList(code exitCode) error {
+	switch code {
+	case exitDone:
+		return nil
+	case exitDamaged:
 		return reported(exitDamaged)
 	}
-	return nil
+	return errPartial
 }
 
 // everyBinding reads all bindings, each by itself.
