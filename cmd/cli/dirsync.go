@@ -81,6 +81,7 @@ func datasetsOf(target *publish.Target) dataset.Options {
 type task struct {
 	verb  string
 	store bool // it looks at the dataset
+	alone bool // it goes on when the store cannot be opened
 	about concern
 	work  func(context.Context, *life.Bound) error
 }
@@ -99,10 +100,14 @@ func (v *invocation) withBinding(ctx context.Context, s *settings, id string, t 
 	return v.withLock(ctx, filepath.Dir(path), filepath.Base(path), "dirsync "+t.verb, func(ctx context.Context) error {
 		if t.store {
 			done, err := v.openDatasets(ctx, s, o, false)
-			if err != nil {
+			switch {
+			case err == nil:
+				defer done()
+			case t.alone && ctx.Err() == nil:
+				v.out.warn("the store cannot be asked: %v", err)
+			default:
 				return t.about.of(err)
 			}
-			defer done()
 		}
 		o.Progress = v.steps()
 		b, err := o.Open(id)

@@ -189,7 +189,7 @@ func (v *invocation) abandonVerb() *urfave.Command {
 		ArgsUsage: "PLAN",
 		UsageText: "agentsync dirsync abandon 1b2c3d4e",
 		Action: action(1, 1, func(ctx context.Context, c *urfave.Context) error {
-			return v.withPlan(ctx, c.Args().First(), task{verb: "abandon", store: true}, func(ctx context.Context, b *life.Bound, id string) error {
+			return v.withPlan(ctx, c.Args().First(), task{verb: "abandon", store: true, alone: true}, func(ctx context.Context, b *life.Bound, id string) error {
 				a, err := b.Abandon(ctx, id)
 				if err != nil {
 					return err

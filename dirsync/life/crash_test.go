@@ -179,3 +179,43 @@ func TestAPlanThatCannotBeFinishedCanBeAbandoned(t *testing.T) {
 	there.sync()
 	there.wants(here.files())
 }
+
+func TestAnAbandonedUploadIsUnknownUnlessTheDatasetTells(t *testing.T) {
+	for _, row := range []struct {
+		name     string
+		fault    mem.Fault
+		unplug   bool
+		upload   life.Upload
+		ancestor int // entries that both sides are known to agree on
+	}{
+		{"nothing was asked for", mem.Fault{Op: mem.Stage, Before: errors.New("gone"), Times: 1}, false, life.NotCommitted, 0},
+		{"the head is there", mem.Fault{Op: mem.Commit, Prefix: "heads/", After: errors.New("timed out"), Times: 1}, false, life.Committed, 1},
+		{"the head is not there yet", mem.Fault{Op: mem.Commit, Prefix: "heads/", Before: errors.New("timed out"), Times: 1}, false, life.Unknown, 0},
+		{"nobody can be asked", mem.Fault{Op: mem.Commit, Prefix: "heads/", After: errors.New("timed out"), Times: 1}, true, life.Unknown, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := mem.New()
+			e := newEnd(t, s, "here").bind(dirsync.Both)
+			e.write("a", "one")
+			id := e.preview(dirsync.Accepts{}).ID
+			s.Inject(row.fault)
+			if _, err := e.open().Apply(ctx, id); err == nil {
+				t.Fatal("no error")
+			}
+			s.Heal()
+			if row.unplug {
+				e.Datasets.Store = nil
+			}
+			a, err := e.open().Abandon(ctx, id)
+			must(t, err)
+			if a.Phase != life.Abandoned || a.Upload != row.upload {
+				t.Errorf("%+v", a.State)
+			}
+			e.Datasets.Store = s
+			p := e.preview(dirsync.Accepts{})
+			if agreed := 1 - len(p.Plan.Actions) - len(p.Plan.Adoptions); agreed != row.ancestor {
+				t.Errorf("%d agreed: %+v", agreed, p.Plan)
+			}
+		})
+	}
+}

@@ -286,7 +286,7 @@ func (b *Bound) applied(s State, results []apply.Result) (*Applied, error) {
 
 // Abandon ends a plan that is applying and cannot be finished, whatever it wrote: what
 // was carried out counts, nothing is undone or repeated, and an upload without an answer
-// stays unknown.
+// stays unknown. Without a store in the options nobody is asked.
 func (b *Bound) Abandon(ctx context.Context, planID string) (*Applied, error) {
 	plan, s, err := b.current(planID)
 	if err != nil {
@@ -297,9 +297,7 @@ func (b *Bound) Abandon(ctx context.Context, planID string) (*Applied, error) {
 	}
 	x := &execution{Bound: b, plan: plan, state: s}
 	if x.state.Upload == Pending || x.state.Upload == Unknown {
-		if err := x.ask(ctx); err != nil {
-			x.state.Upload = Unknown
-		}
+		x.abandonUpload(ctx)
 	}
 	recorded, err := x.outcomes(planID)
 	if err != nil {
@@ -311,6 +309,17 @@ func (b *Bound) Abandon(ctx context.Context, planID string) (*Applied, error) {
 		return nil, err
 	}
 	return b.applied(x.state, nil)
+}
+
+// abandonUpload finds out what can be known of an upload that is not gone on with. The
+// store may be out of reach for good.
+func (x *execution) abandonUpload(ctx context.Context) {
+	switch {
+	case x.state.Manifest == "": // nothing was asked for
+		x.state.Upload = NotCommitted
+	case x.Datasets.Store == nil || x.ask(ctx) != nil || x.state.Upload == Pending:
+		x.state.Upload = Unknown
+	}
 }
 
 func parseDigest(text string) (digest.Digest, error) {
