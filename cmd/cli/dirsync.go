@@ -197,8 +197,7 @@ func retained(b *life.Bound) (string, error) {
 	if err != nil || s.Phase != life.NoPlan && s.Phase != life.Ready {
 		return s.Plan, err
 	}
-	_, id, err := b.Plan() // a pass may have died between plan and state
-	return id, err
+	return b.PlanID() // a pass may have died between plan and state
 }
 
 // planDigits is how a plan is named where it is to be typed.

@@ -61,10 +61,7 @@ func (b *Bound) plan(w *world, choices []dirsync.Choice, accepts dirsync.Accepts
 	if w.head != nil {
 		plan.Head, plan.Manifest = w.head.Generation, w.head.Manifest.String()
 	}
-	text, id, err := plan.Encode()
-	if err != nil {
-		return nil, err
-	}
+	text, id := plan.Encode()
 	if err := b.retain(text, id); err != nil {
 		return nil, err
 	}

@@ -70,11 +70,20 @@ func (b *Bound) Plan() (*dirsync.Plan, string, error) {
 	if text == nil || err != nil {
 		return nil, "", err
 	}
-	plan, id, err := dirsync.ParsePlan(text)
+	plan, err := dirsync.ParsePlan(text)
 	if err != nil {
 		return nil, "", &CorruptError{b.path(planFile), err}
 	}
-	return plan, id, nil
+	return plan, dirsync.PlanID(text), nil
+}
+
+// PlanID returns the retained plan's id, "" when there is none.
+func (b *Bound) PlanID() (string, error) {
+	text, err := b.read(planFile)
+	if text == nil || err != nil {
+		return "", err
+	}
+	return dirsync.PlanID(text), nil
 }
 
 // current returns the retained plan if it is the one asked for.
