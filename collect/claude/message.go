@@ -5,9 +5,6 @@ import (
 	"agentsync/collect/value"
 )
 
-// previewUnits is the longest preview, in UTF-16 units.
-const previewUnits = 500
-
 // message is the normalized view of a line, nil for a line that is no message.
 func message(line value.Value, index int) *collect.Message {
 	kind, ok := str(line, "type")
@@ -66,13 +63,13 @@ func appendItems(dst []byte, v value.Value) []byte {
 
 // cutLength is how many bytes of a WTF-8 text stay within the preview's length.
 func cutLength(text []byte) int {
-	if len(text) <= previewUnits {
+	if len(text) <= collect.PreviewUnits {
 		return len(text)
 	}
 	units := 0
 	for i := 0; i < len(text); {
 		size, width := unitSize(text[i])
-		if units += width; units > previewUnits {
+		if units += width; units > collect.PreviewUnits {
 			return i
 		}
 		i += size

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"agentsync/collect"
 	"agentsync/collect/value"
 )
 
@@ -171,7 +172,7 @@ func promptOf(r record) string {
 		return ""
 	}
 	words := ownWords(fullText(said))
-	return string(cutUnits(words, previewUnits))
+	return string(collect.CutUnits(words, collect.PreviewUnits))
 }
 
 // fullText is everything a prompt says: an editor may put pages before a person's words.

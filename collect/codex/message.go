@@ -146,8 +146,8 @@ func toolPreview(p value.Value) string {
 		if len(text) > 0 {
 			text = append(text, ' ')
 		}
-		text = appendText(text, with)
+		text = collect.AppendWords(text, with)
 		break
 	}
-	return string(cutUnits(text, previewUnits))
+	return string(collect.CutUnits(text, collect.PreviewUnits))
 }

@@ -148,7 +148,7 @@ func FuzzMessages(f *testing.F) {
 				}
 				rest = rest[size:]
 			}
-			if units > previewUnits {
+			if units > collect.PreviewUnits {
 				t.Errorf("a preview of %d units", units)
 			}
 		}

@@ -116,8 +116,8 @@ func (d *Driver) SetConfigOption(ctx context.Context, id, key string, v value.Va
 }
 
 // StartSession starts a thread and a turn in it. The agent gives the thread an id of its
-// own, which the outcome tells as the session; until the end, Cancel takes either id. The
-// session that was asked for does not come to be, so it is never said to be active.
+// own, which the outcome tells as the session; until the end, Cancel takes either id. It is
+// the agent's that is said to be active: the one that was asked for does not come to be.
 func (d *Driver) StartSession(ctx context.Context, nativeSessionID string, in collect.StartInput, m collect.Milestones) (collect.Outcome, error) {
 	if in.Mode != "" {
 		return collect.NotSupported("start a session in a mode"), nil

@@ -5,11 +5,9 @@ import (
 	"encoding/hex"
 	"time"
 
+	"agentsync/collect"
 	"agentsync/collect/value"
 )
-
-// previewUnits is the longest preview of a message, in UTF-16 units (spec 6).
-const previewUnits = 500
 
 // isoMillis is how all times are published: ISO 8601, milliseconds, UTC.
 const isoMillis = "2006-01-02T15:04:05.000Z"
@@ -69,72 +67,9 @@ func uuidMillis[T string | []byte](id T) (ms int64, ok bool) {
 	return ms, true
 }
 
-// cutUnits returns the longest beginning of WTF-8 text with at most n UTF-16 units. It
-// splits no code point.
-func cutUnits(text []byte, n int) []byte {
-	if len(text) <= n {
-		return text
-	}
-	for i := 0; i < len(text); {
-		size, units := sequence(text[i])
-		if n -= units; n < 0 {
-			return text[:i]
-		}
-		i += size
-	}
-	return text
-}
-
-// sequence tells how many bytes a WTF-8 sequence has that begins with a byte, and how
-// many UTF-16 units it means.
-func sequence(first byte) (size, units int) {
-	switch {
-	case first < 0x80:
-		return 1, 1
-	case first < 0xE0:
-		return 2, 1
-	case first < 0xF0:
-		return 3, 1
-	}
-	return 4, 2
-}
-
-// appendText appends what a value says in words: a string, the text or else the content
-// of a record, the parts of an array with line feeds between them (spec 6). It stops
-// soon after the text has more bytes than a preview can need.
-func appendText(dst []byte, v value.Value) []byte {
-	const enough = 4 * previewUnits // bytes
-	if len(dst) > enough {
-		return dst
-	}
-	switch v.Kind() {
-	case value.String:
-		return append(dst, cutUnits(v.Text(), previewUnits+1)...)
-	case value.Record:
-		if text, ok := v.Get("text"); ok && text.Kind() == value.String {
-			return appendText(dst, text)
-		}
-		return appendText(dst, v.Path("content"))
-	case value.Array:
-		start := len(dst)
-		for item := range v.Elements() {
-			before := len(dst)
-			if before > start {
-				dst = append(dst, '\n')
-			}
-			if after := appendText(dst, item); len(after) > len(dst) {
-				dst = after
-			} else {
-				dst = dst[:before]
-			}
-		}
-	}
-	return dst
-}
-
 // previewOf is the preview of what a value says.
 func previewOf(v value.Value) string {
-	return string(cutUnits(appendText(nil, v), previewUnits))
+	return string(collect.CutUnits(collect.AppendWords(nil, v), collect.PreviewUnits))
 }
 
 // requestHeading ends what an editor puts before a person's own words.
