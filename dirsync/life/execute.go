@@ -60,6 +60,7 @@ type execution struct {
 	*Bound
 	plan  *dirsync.Plan
 	state State
+	seen  *world // both sides as this run found them; nil when it goes on with an earlier one
 }
 
 // begin checks that the plan still stands, and writes that it is being applied before
@@ -93,6 +94,7 @@ func (x *execution) begin(ctx context.Context) error {
 	if x.plan.Writes(dirsync.Dataset) > 0 {
 		x.state.Upload = Pending
 	}
+	x.seen = w
 	return x.save()
 }
 
@@ -177,7 +179,7 @@ func (x *execution) count(recorded map[dirsync.Side]map[string]apply.Result) (do
 // end has left nothing behind. Each step may be repeated: an ancestor that has moved
 // already is recognized by its generation.
 func (x *execution) end(ctx context.Context, done []dirsync.Action) error {
-	a, err := x.ancestor()
+	a, err := x.agreed()
 	if err != nil {
 		return err
 	}
@@ -197,6 +199,15 @@ func (x *execution) end(ctx context.Context, done []dirsync.Action) error {
 	}
 	x.state.Ended = stamp(x.Now())
 	return x.save()
+}
+
+// agreed is the ancestor. Who holds the lock is the only one to move it, so what was read
+// at the beginning still stands.
+func (x *execution) agreed() (dirsync.Ancestor, error) {
+	if x.seen != nil {
+		return x.seen.ancestor, nil
+	}
+	return x.ancestor()
 }
 
 // consume forgets the choices that the plan used up.

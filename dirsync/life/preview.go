@@ -26,7 +26,8 @@ type world struct {
 	ancestor dirsync.Ancestor
 	scan     tree.Scan
 	head     *dataset.Head
-	dataset  dirsync.Tree
+	// what the head's manifest says, and the same with what the rules leave out blocked
+	published, dataset dirsync.Tree
 }
 
 // Preview reads both sides and writes a plan, which replaces the retained one. It changes
@@ -120,11 +121,11 @@ func (b *Bound) remembered(ctx context.Context, w *world) (err error) {
 		return err
 	}
 	if w.head != nil && w.ancestor.IsManifest(w.head.Manifest) {
-		w.dataset = w.ancestor.Tree
-	} else if w.dataset, err = set.Tree(ctx, w.head); err != nil {
+		w.published = w.ancestor.Tree
+	} else if w.published, err = set.Tree(ctx, w.head); err != nil {
 		return err
 	}
-	w.dataset = w.dataset.WithoutIgnored(b.Ignore)
+	w.dataset = w.published.WithoutIgnored(b.Ignore)
 	return nil
 }
 

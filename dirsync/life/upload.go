@@ -95,11 +95,7 @@ func (x *execution) publish(ctx context.Context) error {
 // send stores the contents and the new manifest, and remembers which manifest it is.
 func (x *execution) send(ctx context.Context) error {
 	set := x.open()
-	base, err := set.At(ctx, x.plan.Head)
-	if err != nil {
-		return err
-	}
-	before, err := set.Tree(ctx, base)
+	before, err := x.published(ctx, set)
 	if err != nil {
 		return err
 	}
@@ -123,6 +119,18 @@ func (x *execution) send(ctx context.Context) error {
 	}
 	x.state.Manifest = manifest.String()
 	return x.save()
+}
+
+// published is the tree that the plan was made from, what is ignored included.
+func (x *execution) published(ctx context.Context, set *dataset.Dataset) (dirsync.Tree, error) {
+	if x.seen != nil {
+		return x.seen.published, nil
+	}
+	base, err := set.At(ctx, x.plan.Head)
+	if err != nil {
+		return dirsync.Tree{}, err
+	}
+	return set.Tree(ctx, base)
 }
 
 // merged is the dataset's tree with what the plan uploads. What the project lacks stays.
