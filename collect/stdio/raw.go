@@ -15,7 +15,7 @@ type raw struct{ p *Process }
 
 // Read reads standard output; io.EOF when the child is done, ErrStopped after Stop.
 func (r raw) Read(b []byte) (int, error) {
-	n, err := counted{r.p}.Read(b)
+	n, err := counted(r).Read(b)
 	if err == nil {
 		return n, nil
 	}
