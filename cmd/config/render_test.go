@@ -44,11 +44,11 @@ func FuzzRender(f *testing.F) {
 		id, path = "a"+strings.Map(printable, id), "/"+path
 		for _, text := range []string{id, path, value, program} {
 			if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-				t.Skip()
+				t.Skip("such a text is refused when it is read")
 			}
 		}
 		if program == "" || len(id) > maxSourceID {
-			t.Skip()
+			t.Skip("such a text is refused when it is read")
 		}
 		file := File{Store: path, Checkouts: []string{path}, Sources: []collect.SourceConfig{
 			{ID: id, Driver: "acp", Enabled: true, Command: []string{program, value}, Env: map[string]string{"A": value, "b" + strings.ReplaceAll(value, "=", ""): program}}}}

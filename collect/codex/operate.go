@@ -21,27 +21,34 @@ func (d *Driver) Prompt(ctx context.Context, nativeSessionID string, in collect.
 	if refused := d.refuse(nativeSessionID); refused != nil {
 		return *refused, nil
 	}
+	return d.alone(ctx, nativeSessionID, func(s *server, r *run) collect.Outcome {
+		before, err := s.resume(ctx, nativeSessionID)
+		switch {
+		case err != nil:
+			return asking("thread/resume", err)
+		case before.Thread.Status.kind() == "active":
+			return active()
+		case ctx.Err() != nil:
+			return unreachable(ctx.Err())
+		}
+		t := &delivery{live: d.live, server: s, run: r, thread: nativeSessionID, before: before, said: in, m: m}
+		return t.play(ctx)
+	}), nil
+}
+
+// alone has a turn played with the server while no other turn of this driver runs in the
+// session.
+func (d *Driver) alone(ctx context.Context, id string, play func(*server, *run) collect.Outcome) collect.Outcome {
 	r := newRun()
-	if !d.live.runs.admit(nativeSessionID, r) {
-		return active(), nil
+	if !d.live.runs.admit(id, r) {
+		return active()
 	}
 	defer d.live.runs.release(r)
 	s, err := d.live.reach(ctx)
 	if err != nil {
-		return unreachable(err), nil
+		return unreachable(err)
 	}
-	before, err := s.resume(ctx, nativeSessionID)
-	if err != nil {
-		return asking("thread/resume", err), nil
-	}
-	if before.Thread.Status.kind() == "active" {
-		return active(), nil
-	}
-	if ctx.Err() != nil {
-		return unreachable(ctx.Err()), nil
-	}
-	t := &delivery{live: d.live, server: s, run: r, thread: nativeSessionID, before: before, said: in, m: m}
-	return t.play(ctx), nil
+	return play(s, r)
 }
 
 func active() collect.Outcome {
@@ -126,26 +133,19 @@ func (d *Driver) StartSession(ctx context.Context, nativeSessionID string, in co
 	if refused != nil {
 		return *refused, nil
 	}
-	r := newRun()
-	if !d.live.runs.admit(nativeSessionID, r) {
-		return active(), nil
-	}
-	defer d.live.runs.release(r)
-	s, err := d.live.reach(ctx)
-	if err != nil {
-		return unreachable(err), nil
-	}
-	before, err := s.newThread(ctx, cwd)
-	switch {
-	case err != nil:
-		return asking("thread/start", err), nil // an unprompted thread leaves no trace
-	case before.Thread.ID == "":
-		return failed(codeRefused, "the agent named no thread"), nil
-	case ctx.Err() != nil:
-		return unreachable(ctx.Err()), nil
-	}
-	return d.startTurn(ctx, &delivery{live: d.live, server: s, run: r, thread: before.Thread.ID, before: before,
-		said: in.PromptInput, m: m}, nativeSessionID, in.Title), nil
+	return d.alone(ctx, nativeSessionID, func(s *server, r *run) collect.Outcome {
+		before, err := s.newThread(ctx, cwd)
+		switch {
+		case err != nil:
+			return asking("thread/start", err) // an unprompted thread leaves no trace
+		case before.Thread.ID == "":
+			return failed(codeRefused, "the agent named no thread")
+		case ctx.Err() != nil:
+			return unreachable(ctx.Err())
+		}
+		return d.startTurn(ctx, &delivery{live: d.live, server: s, run: r, thread: before.Thread.ID, before: before,
+			said: in.PromptInput, m: m}, nativeSessionID, in.Title)
+	}), nil
 }
 
 // startTurn names a new thread and plays its first turn.
