@@ -308,7 +308,7 @@ func (x *examination) sources(ctx context.Context, s *settings, published map[st
 		if err := x.source(ctx, s, driver, published, meter); err != nil {
 			return err
 		}
-		if err := x.add(checkProgram(source)...); err != nil {
+		if err := x.add(x.v.checkProgram(source)...); err != nil {
 			return err
 		}
 	}

@@ -3,11 +3,11 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 
 	"agentsync/collect"
 	"agentsync/collect/drivers"
+	"agentsync/collect/programs"
 	"agentsync/ledger"
 	"agentsync/publish"
 )
@@ -121,15 +121,19 @@ func checkCommands(ctx context.Context, s *settings) []check {
 
 // checkProgram says whether the agent's program is there, which commands need and
 // reading does not.
-func checkProgram(source collect.SourceConfig) []check {
-	program, key := agentProgram(source)
-	if program == "" {
+func (v *invocation) checkProgram(source collect.SourceConfig) []check {
+	name, key := agentProgram(source)
+	if name == "" {
 		return nil
 	}
-	found, err := exec.LookPath(program)
+	search, own := source.Env["PATH"]
+	if !own {
+		search = v.env.Getenv("PATH")
+	}
+	found, err := programs.Find(name, search)
 	c := ok("program", "%s", found)
 	if err != nil {
-		c = ok("program", "%s is not found; sessions are read without it, and commands to them would fail", program)
+		c = ok("program", "%s is not found; sessions are read without it, and commands to them would fail", name)
 		c.Hint = "only for remote commands: name it in the configuration, " + key
 	}
 	c.Source = source.ID

@@ -70,7 +70,7 @@ func startAgent(ctx context.Context, c stdio.Command, l limits, changed func(str
 	a.peer = stdio.NewPeer(a.wire, true, stdio.Handler{Notification: a.notified, Request: asked})
 	if err := a.initialize(ctx); err != nil {
 		a.stop()
-		return nil, err
+		return nil, a.explain(err)
 	}
 	return a, nil
 }
@@ -124,8 +124,31 @@ func (a *agent) wait(ctx context.Context, method string, params any) (json.RawMe
 		}
 		return nil, context.Cause(ctx)
 	}
-	return result, err
+	return result, a.explain(err)
 }
+
+// explain adds what is known of an agent that left its connection: how it ended, and its
+// last words.
+func (a *agent) explain(err error) error {
+	var told *endedError
+	if !errors.Is(err, stdio.ErrClosed) || errors.As(err, &told) {
+		return err
+	}
+	if ending := a.process.Ending(); ending != "" {
+		return &endedError{ending, err}
+	}
+	return err
+}
+
+// endedError is the end of the connection with an agent that is gone.
+type endedError struct {
+	ending string
+	err    error
+}
+
+func (e *endedError) Error() string { return "the agent has ended: " + e.ending }
+
+func (e *endedError) Unwrap() error { return e.err }
 
 type clientInfo struct {
 	Name    string `json:"name"`

@@ -1,14 +1,10 @@
 package acp
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
-	"strings"
 
 	"agentsync/collect"
+	"agentsync/collect/programs"
 	"agentsync/collect/stdio"
 )
 
@@ -38,7 +34,7 @@ func commandOf(cfg collect.SourceConfig, env collect.Env) (stdio.Command, error)
 	for name, text := range cfg.Env {
 		variables[name] = text
 	}
-	path, err := program(cfg.Command[0], variables["PATH"], variables["PATHEXT"])
+	path, err := programs.Find(cfg.Command[0], variables["PATH"])
 	if err != nil {
 		return stdio.Command{}, err
 	}
@@ -51,29 +47,4 @@ func commandOf(cfg collect.SourceConfig, env collect.Env) (stdio.Command, error)
 	}
 	slices.Sort(c.Env)
 	return c, nil
-}
-
-// program finds a program by its name in the folders of PATH. A name with a separator is
-// a path already.
-func program(name, path, extensions string) (string, error) {
-	if strings.ContainsRune(name, '/') || strings.ContainsRune(name, filepath.Separator) {
-		return name, nil
-	}
-	suffixes := []string{""}
-	if runtime.GOOS == "windows" {
-		suffixes = append(suffixes, filepath.SplitList(extensions)...)
-	}
-	for _, folder := range filepath.SplitList(path) {
-		for _, suffix := range suffixes {
-			file := filepath.Join(folder, name+suffix)
-			if info, err := os.Stat(file); err == nil && runnable(info) && filepath.IsAbs(file) {
-				return file, nil
-			}
-		}
-	}
-	return "", fmt.Errorf("program %s is in no folder of PATH", name)
-}
-
-func runnable(info os.FileInfo) bool {
-	return info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0)
 }

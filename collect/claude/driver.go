@@ -17,7 +17,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 
 	"agentsync/collect"
@@ -54,13 +53,17 @@ var _ collect.Driver = (*Driver)(nil)
 // New prepares a source. It fails when the configuration names no folder and there is
 // no home folder to find one in. It reads nothing.
 func New(cfg collect.SourceConfig, env collect.Env) (*Driver, error) {
+	id, err := collect.SourceID(cfg.ID)
+	if err != nil {
+		return nil, fmt.Errorf("configure source: %w", err)
+	}
 	roots, err := resolveRoots(cfg, env)
 	if err != nil {
 		return nil, err
 	}
 	return &Driver{
 		descriptor: collect.Descriptor{
-			ID:           strings.ToLower(strings.TrimSpace(cfg.ID)),
+			ID:           id,
 			Driver:       Kind,
 			Capabilities: capabilities(cfg),
 		},

@@ -2,14 +2,13 @@ package claude
 
 import (
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/text/unicode/norm"
 
 	"agentsync/collect"
+	"agentsync/collect/programs"
 )
 
 // protocolArgs make the program speak lines of JSON on its standard streams. Without
@@ -100,33 +99,14 @@ func (d *Driver) program() (path string, args []string, problem *collect.Outcome
 	return path, args, nil
 }
 
-// lookUp finds a program's file, "" for none. A name with a folder in it is taken as it
-// stands; one that is relative to nowhere is not found.
+// lookUp finds a program's file, "" for none.
 func (d *Driver) lookUp(name string) string {
-	if strings.ContainsAny(name, `/\`) {
-		if filepath.IsAbs(name) && runnable(name) {
-			return name
-		}
-		return ""
-	}
 	search, ok := d.config.Env["PATH"]
 	if !ok {
 		search = d.getenv("PATH")
 	}
-	for _, dir := range filepath.SplitList(search) {
-		for _, suffix := range programSuffixes {
-			if path := filepath.Join(dir, name+suffix); filepath.IsAbs(path) && runnable(path) {
-				return path
-			}
-		}
-	}
-	return ""
-}
-
-// runnable reports a file that may be run, as far as its permissions tell.
-func runnable(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && (anyFileRuns || info.Mode().Perm()&0o111 != 0)
+	path, _ := programs.Find(name, search)
+	return path
 }
 
 func notInstalled(name string) *collect.Outcome {

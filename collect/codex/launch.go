@@ -1,9 +1,7 @@
 package codex
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -121,31 +119,6 @@ func environment(cfg collect.SourceConfig, env collect.Env, home string) (list [
 	}
 	slices.Sort(list)
 	return list, entries["PATH"]
-}
-
-// errNoProgram reports an agent that is not installed where it is looked for.
-var errNoProgram = errors.New("not found in the folders of PATH")
-
-// findProgram returns the file of a program: itself when it is a path, else the first
-// one of that name in a list of folders.
-func findProgram(name, search string) (string, error) {
-	if filepath.Base(name) != name {
-		return name, nil
-	}
-	suffixes := []string{""}
-	if runtime.GOOS == "windows" && filepath.Ext(name) == "" {
-		suffixes = []string{".exe", ".com"} // a .cmd wrapper needs a shell
-	}
-	for _, folder := range filepath.SplitList(search) {
-		for _, suffix := range suffixes {
-			path := filepath.Join(folder, name+suffix)
-			info, err := os.Stat(path)
-			if err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0) {
-				return path, nil
-			}
-		}
-	}
-	return "", fmt.Errorf("find %s: %w", name, errNoProgram)
 }
 
 // command is the program to run with some arguments.

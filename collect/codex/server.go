@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"agentsync/collect/programs"
 	"agentsync/collect/stdio"
 )
 
@@ -45,7 +46,7 @@ func (e *noServerError) Unwrap() error { return e.err }
 // connect starts what a launch says and initializes the connection. Its error is a
 // *noServerError, or the context's.
 func connect(ctx context.Context, l launch, limits limits, h stdio.Handler, full bool) (*server, error) {
-	path, err := findProgram(l.program, l.search)
+	path, err := programs.Find(l.program, l.search)
 	if err != nil {
 		return nil, &noServerError{"start the app server", l.hint, err}
 	}

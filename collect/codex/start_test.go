@@ -1,10 +1,7 @@
 package codex
 
 import (
-	"errors"
-	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -160,26 +157,5 @@ func TestTheLaunchIsWhatTheConfigurationSays(t *testing.T) {
 	}
 	if l, _ := newLaunch(collect.SourceConfig{}, env, "/srv/codex"); !slices.Contains(l.env, "CODEX_HOME=/srv/codex") {
 		t.Errorf("the home is not named: %q", l.env)
-	}
-}
-
-func TestAProgramIsLookedForInTheFoldersOfPATH(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("programs have other names there")
-	}
-	first, second := t.TempDir(), t.TempDir()
-	write(t, first, "codex", "no program")
-	want := write(t, second, "codex", "#!/bin/sh\n")
-	if err := os.Chmod(want, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	search := strings.Join([]string{first, second}, string(filepath.ListSeparator))
-	for _, row := range [][2]string{{"codex", want}, {"./codex", "./codex"}, {"/opt/codex", "/opt/codex"}} {
-		if got, err := findProgram(row[0], search); got != row[1] || err != nil {
-			t.Errorf("%s: %s, %v", row[0], got, err)
-		}
-	}
-	if _, err := findProgram("codex", first); !errors.Is(err, errNoProgram) {
-		t.Errorf("a file that cannot be run is a program: %v", err)
 	}
 }

@@ -34,6 +34,20 @@ func TestADriverForEveryKnownKind(t *testing.T) {
 	}
 }
 
+func TestEveryDriverNamesASourceByTheOneRule(t *testing.T) {
+	for _, kind := range drivers.Kinds() {
+		for _, id := range []string{"claude", " Claude\u00a0", "ΟΔΟΣ", "İstanbul", "ΑΣ ΒΣ", "Straße", "\ufeffa", "", " ", "a\x00b", "\xff"} {
+			want, wrong := collect.SourceID(id)
+			d, err := drivers.New(collect.SourceConfig{ID: id, Driver: kind, Command: []string{"agent"}}, env(t.TempDir(), nil))
+			if (err != nil) != (wrong != nil) {
+				t.Errorf("%s, %q: %v; the rule says %v", kind, id, err, wrong)
+			} else if err == nil && d.Source().ID != want {
+				t.Errorf("%s, %q: is %q, want %q", kind, id, d.Source().ID, want)
+			}
+		}
+	}
+}
+
 func TestAnUnknownDriverIsAnErrorThatNamesTheKnownOnes(t *testing.T) {
 	for _, row := range []struct {
 		kind    string

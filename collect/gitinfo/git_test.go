@@ -188,8 +188,8 @@ func (s *sandbox) snapshot() string {
 }
 
 const (
-	plain   = false // answered in this process
-	program = true  // answered by the git program
+	inProcess = false // answered in this process
+	byProgram = true  // answered by the git program
 )
 
 // scenarios are repositories of every kind, with who must answer for them.
@@ -199,28 +199,28 @@ var scenarios = []struct {
 	asks   bool
 	build  func(s *sandbox)
 }{
-	{"a plain repository", "r", plain, func(s *sandbox) { s.repo("r") }},
-	{"a folder below", "r/sub/deep", plain, func(s *sandbox) { s.repo("r") }},
-	{"a folder reached by a link", "link/deep", plain, func(s *sandbox) {
+	{"a plain repository", "r", inProcess, func(s *sandbox) { s.repo("r") }},
+	{"a folder below", "r/sub/deep", inProcess, func(s *sandbox) { s.repo("r") }},
+	{"a folder reached by a link", "link/deep", inProcess, func(s *sandbox) {
 		s.repo("r")
 		s.link("r/sub", "link")
 	}},
-	{"a branch with slashes and other letters", "r", plain, func(s *sandbox) {
+	{"a branch with slashes and other letters", "r", inProcess, func(s *sandbox) {
 		s.repo("r")
 		s.git("r", "checkout", "-q", "-b", "feature/größe#1")
 	}},
-	{"a detached HEAD", "r", plain, func(s *sandbox) {
+	{"a detached HEAD", "r", inProcess, func(s *sandbox) {
 		s.repo("r")
 		s.git("r", "checkout", "-q", "--detach")
 	}},
-	{"an unborn branch", "r", plain, func(s *sandbox) { s.git("", "init", "-q", "r") }},
-	{"packed references", "r", plain, func(s *sandbox) {
+	{"an unborn branch", "r", inProcess, func(s *sandbox) { s.git("", "init", "-q", "r") }},
+	{"packed references", "r", inProcess, func(s *sandbox) {
 		s.repo("r")
 		s.git("r", "branch", "main2")
 		s.git("r", "tag", "-a", "-m", "x", "v1")
 		s.git("r", "pack-refs", "--all")
 	}},
-	{"a packed branch where a folder was left behind", "r", plain, func(s *sandbox) {
+	{"a packed branch where a folder was left behind", "r", inProcess, func(s *sandbox) {
 		s.repo("r")
 		s.git("r", "pack-refs", "--all")
 		s.write("r/.git/refs/heads/main/x", "")
@@ -228,155 +228,155 @@ var scenarios = []struct {
 			s.t.Fatal(err)
 		}
 	}},
-	{"a loose branch newer than the packed one", "r", plain, func(s *sandbox) {
+	{"a loose branch newer than the packed one", "r", inProcess, func(s *sandbox) {
 		s.repo("r")
 		s.git("r", "pack-refs", "--all")
 		s.git("r", "commit", "-q", "--allow-empty", "-m", "second")
 	}},
-	{"a linked worktree", "w/sub", plain, func(s *sandbox) {
+	{"a linked worktree", "w/sub", inProcess, func(s *sandbox) {
 		s.repo("r")
 		s.git("r", "worktree", "add", "-q", "-b", "other", s.path("w"))
 	}},
-	{"a detached worktree with packed references", "w", plain, func(s *sandbox) {
+	{"a detached worktree with packed references", "w", inProcess, func(s *sandbox) {
 		s.repo("r")
 		s.git("r", "worktree", "add", "-q", "--detach", s.path("w"))
 		s.git("r", "pack-refs", "--all")
 	}},
-	{"a worktree inside its repository", "r/trees/w", plain, func(s *sandbox) {
+	{"a worktree inside its repository", "r/trees/w", inProcess, func(s *sandbox) {
 		s.repo("r")
 		s.git("r", "worktree", "add", "-q", "-b", "other", s.path("r/trees/w"))
 	}},
-	{"a worktree of a bare repository", "b.git/w", plain, func(s *sandbox) {
+	{"a worktree of a bare repository", "b.git/w", inProcess, func(s *sandbox) {
 		s.repo("r")
 		s.git("", "clone", "-q", "--bare", s.path("r"), "b.git")
 		s.git("b.git", "worktree", "add", "-q", "-b", "other", "w")
 	}},
-	{"a worktree with configuration of its own", "w", program, func(s *sandbox) {
+	{"a worktree with configuration of its own", "w", byProgram, func(s *sandbox) {
 		s.repo("r")
 		s.git("r", "worktree", "add", "-q", "-b", "other", s.path("w"))
 		s.git("r", "config", "extensions.worktreeConfig", "true")
 		s.git("w", "config", "--worktree", "remote.upstream.url", "https://example.com/own.git")
 	}},
-	{"a submodule", "r/module/sub", plain, func(s *sandbox) {
+	{"a submodule", "r/module/sub", inProcess, func(s *sandbox) {
 		s.repo("inner")
 		s.repo("r")
 		s.git("r", "submodule", "--quiet", "add", s.path("inner"), "module")
 	}},
-	{"a separate git directory", "r/sub", plain, func(s *sandbox) {
+	{"a separate git directory", "r/sub", inProcess, func(s *sandbox) {
 		s.git("", "init", "-q", "--separate-git-dir", s.path("elsewhere"), "r")
 		s.write("r/sub/x", "")
 	}},
-	{"upstream before origin", "r", plain, func(s *sandbox) {
+	{"upstream before origin", "r", inProcess, func(s *sandbox) {
 		s.repo("r")
 		s.git("r", "remote", "add", "upstream", "git@example.com:up/r.git")
 	}},
-	{"an upstream that is not published", "r", plain, func(s *sandbox) {
+	{"an upstream that is not published", "r", inProcess, func(s *sandbox) {
 		s.repo("r")
 		s.git("r", "remote", "add", "upstream", "/srv/local")
 	}},
-	{"a local upstream with a published push address", "r", plain, func(s *sandbox) {
+	{"a local upstream with a published push address", "r", inProcess, func(s *sandbox) {
 		s.repo("r")
 		s.git("r", "remote", "add", "upstream", "/srv/local")
 		s.git("r", "config", "remote.upstream.pushurl", "https://example.com/push")
 	}},
-	{"several addresses and push addresses", "r", plain, func(s *sandbox) {
+	{"several addresses and push addresses", "r", inProcess, func(s *sandbox) {
 		s.repo("r")
 		s.git("r", "remote", "set-url", "--add", "origin", "https://example.com/second.git")
 		s.git("r", "remote", "set-url", "--add", "--push", "origin", "ssh://git@example.com/p1")
 		s.git("r", "remote", "set-url", "--add", "--push", "origin", "ssh://git@example.com/p2")
 	}},
-	{"several addresses without push addresses", "r", plain, func(s *sandbox) {
+	{"several addresses without push addresses", "r", inProcess, func(s *sandbox) {
 		s.repo("r")
 		s.git("r", "remote", "set-url", "--add", "origin", "https://example.com/second.git")
 	}},
-	{"insteadOf of the repository and of the user, longest first", "r", plain, func(s *sandbox) {
+	{"insteadOf of the repository and of the user, longest first", "r", inProcess, func(s *sandbox) {
 		s.repo("r")
 		s.git("r", "remote", "set-url", "origin", "gh:a/b")
 		s.git("r", "remote", "add", "upstream", "gh:special/b")
 		s.add(".gitconfig", "[url \"https://u:p@example.com/\"]\n\tinsteadOf = gh:\n[url \"https://other.example.com/x\"]\n\tinsteadOf = gh:special\n")
 		s.add("r/.git/config", "[url \"https://late.example.com/\"]\n\tinsteadOf = gh:\n")
 	}},
-	{"pushInsteadOf", "r", plain, func(s *sandbox) {
+	{"pushInsteadOf", "r", inProcess, func(s *sandbox) {
 		s.repo("r")
 		s.git("r", "remote", "add", "own", "https://example.com/own")
 		s.git("r", "config", "remote.own.pushurl", "https://example.com/kept")
 		s.git("r", "remote", "set-url", "--add", "origin", "gh:second")
 		s.add(".gitconfig", "[url \"git@example.com:\"]\n\tpushInsteadOf = https://example.com/\n[url \"git@second.example.com:\"]\n\tinsteadOf = gh:\n")
 	}},
-	{"a remote in the user's configuration", "r", plain, func(s *sandbox) {
+	{"a remote in the user's configuration", "r", inProcess, func(s *sandbox) {
 		s.repo("r")
 		s.add(".gitconfig", "[remote \"everywhere\"]\n\turl = https://example.com/everywhere\n")
 	}},
-	{"the user's configuration in the XDG folder", "r", plain, func(s *sandbox) {
+	{"the user's configuration in the XDG folder", "r", inProcess, func(s *sandbox) {
 		s.repo("r")
 		s.env["XDG_CONFIG_HOME"] = s.path("xdg")
 		s.write("xdg/git/config", "[remote \"xdg\"]\n\turl = https://example.com/xdg\n")
 	}},
-	{"an include that matters to nobody", "r", plain, func(s *sandbox) {
+	{"an include that matters to nobody", "r", inProcess, func(s *sandbox) {
 		s.repo("r")
 		s.add(".gitconfig", "[includeIf \"gitdir:~/r/\"]\n\tpath = ~/work.inc\n[include]\n\tpath = absent.inc\n")
 		s.write("work.inc", "[user]\n\temail = work@example.com\n")
 	}},
-	{"a conditional include with rewriting", "r", program, func(s *sandbox) {
+	{"a conditional include with rewriting", "r", byProgram, func(s *sandbox) {
 		s.repo("r")
 		s.add(".gitconfig", "[includeIf \"gitdir:~/r/\"]\n\tpath = ~/work.inc\n")
 		s.write("work.inc", "[url \"https://work.example.com/\"]\n\tinsteadOf = https://u:secret@example.com/\n")
 	}},
-	{"a nested include with a remote", "r", program, func(s *sandbox) {
+	{"a nested include with a remote", "r", byProgram, func(s *sandbox) {
 		s.repo("r")
 		s.add("r/.git/config", "[include]\n\tpath = ../../one.inc\n")
 		s.write("one.inc", "[include]\n\tpath = two.inc\n")
 		s.write("two.inc", "[remote \"included\"]\n\turl = https://example.com/included\n")
 	}},
-	{"a circle of includes", "r", program, func(s *sandbox) {
+	{"a circle of includes", "r", byProgram, func(s *sandbox) {
 		s.repo("r")
 		s.add("r/.git/config", "[includeIf \"onbranch:never\"]\n\tpath = loop.inc\n")
 		s.write("r/.git/loop.inc", "[include]\n\tpath = loop.inc\n")
 	}},
-	{"rewriting in the system-wide configuration", "r", program, func(s *sandbox) {
+	{"rewriting in the system-wide configuration", "r", byProgram, func(s *sandbox) {
 		s.repo("r")
 		delete(s.env, "GIT_CONFIG_NOSYSTEM")
 		s.env["GIT_CONFIG_SYSTEM"] = s.path("system")
 		s.write("system", "[url \"https://system.example.com/\"]\n\tinsteadOf = https://u:secret@example.com/\n")
 	}},
-	{"a continued line", "r", program, func(s *sandbox) {
+	{"a continued line", "r", byProgram, func(s *sandbox) {
 		s.repo("r")
 		s.add("r/.git/config", "[remote \"long\"]\n\turl = https://exam\\\nple.com/long\n")
 	}},
-	{"the old spelling of a section", "r", program, func(s *sandbox) {
+	{"the old spelling of a section", "r", byProgram, func(s *sandbox) {
 		s.repo("r")
 		s.add("r/.git/config", "[remote.old]\n\turl = https://example.com/old\n")
 	}},
-	{"quotes, comments and escapes", "r", plain, func(s *sandbox) {
+	{"quotes, comments and escapes", "r", inProcess, func(s *sandbox) {
 		s.repo("r")
 		s.add("r/.git/config", "[Remote \"a \\\"b\\\\\"] ; one\n\tURL = \"https://example.com/#x\" # two\n\tuRl=https://example.com/y#z\n")
 	}},
-	{"a remote in the old remotes folder", "r", program, func(s *sandbox) {
+	{"a remote in the old remotes folder", "r", byProgram, func(s *sandbox) {
 		s.git("", "init", "-q", "r")
 		s.write("r/.git/remotes/origin", "URL: https://example.com/legacy\n")
 	}},
-	{"an origin without an address", "r", program, func(s *sandbox) {
+	{"an origin without an address", "r", byProgram, func(s *sandbox) {
 		s.git("", "init", "-q", "r")
 		s.git("r", "config", "remote.origin.prune", "true")
 	}},
-	{"a sha256 repository", "r/sub", program, func(s *sandbox) {
+	{"a sha256 repository", "r/sub", byProgram, func(s *sandbox) {
 		s.git("", "init", "-q", "--object-format=sha256", "r")
 		s.write("r/sub/x", "")
 		s.git("r", "commit", "-q", "--allow-empty", "-m", "x")
 	}},
-	{"a worktree elsewhere", "r", program, func(s *sandbox) {
+	{"a worktree elsewhere", "r", byProgram, func(s *sandbox) {
 		s.repo("r")
 		s.write("tree/x", "")
 		s.git("r", "config", "core.worktree", s.path("tree"))
 	}},
-	{"a bare repository", "b.git", program, func(s *sandbox) { s.git("", "init", "-q", "--bare", "b.git") }},
-	{"a folder of a bare repository", "b.git/hooks", program, func(s *sandbox) { s.git("", "init", "-q", "--bare", "b.git") }},
-	{"a repository declared bare", "r", program, func(s *sandbox) {
+	{"a bare repository", "b.git", byProgram, func(s *sandbox) { s.git("", "init", "-q", "--bare", "b.git") }},
+	{"a folder of a bare repository", "b.git/hooks", byProgram, func(s *sandbox) { s.git("", "init", "-q", "--bare", "b.git") }},
+	{"a repository declared bare", "r", byProgram, func(s *sandbox) {
 		s.repo("r")
 		s.git("r", "config", "core.bare", "true")
 	}},
-	{"the inside of a git directory", "r/.git/refs", program, func(s *sandbox) { s.repo("r") }},
-	{"a HEAD that is a link", "r", program, func(s *sandbox) {
+	{"the inside of a git directory", "r/.git/refs", byProgram, func(s *sandbox) { s.repo("r") }},
+	{"a HEAD that is a link", "r", byProgram, func(s *sandbox) {
 		s.repo("r")
 		if err := os.Remove(s.path("r/.git/HEAD")); err != nil {
 			s.t.Fatal(err)
@@ -385,12 +385,12 @@ var scenarios = []struct {
 			s.t.Skip(err)
 		}
 	}},
-	{"a branch that stands for another", "r", program, func(s *sandbox) {
+	{"a branch that stands for another", "r", byProgram, func(s *sandbox) {
 		s.repo("r")
 		s.git("r", "symbolic-ref", "refs/heads/alias", "refs/heads/main")
 		s.write("r/.git/HEAD", "ref: refs/heads/alias\n")
 	}},
-	{"a monitor that must not run", "r", program, func(s *sandbox) {
+	{"a monitor that must not run", "r", byProgram, func(s *sandbox) {
 		s.repo("r")
 		s.git("r", "config", "extensions.worktreeConfig", "true")
 		s.git("r", "config", "core.fsmonitor", s.path("monitor"))
@@ -399,21 +399,21 @@ var scenarios = []struct {
 			s.t.Fatal(err)
 		}
 	}},
-	{"a file in a worktree as working folder", "r/sub/deep/file", plain, func(s *sandbox) { s.repo("r") }},
-	{"no repository", "empty", plain, func(s *sandbox) { s.write("empty/x", "") }},
-	{"an empty .git folder below a repository", "r/sub", plain, func(s *sandbox) {
+	{"a file in a worktree as working folder", "r/sub/deep/file", inProcess, func(s *sandbox) { s.repo("r") }},
+	{"no repository", "empty", inProcess, func(s *sandbox) { s.write("empty/x", "") }},
+	{"an empty .git folder below a repository", "r/sub", inProcess, func(s *sandbox) {
 		s.repo("r")
 		s.write("r/sub/.git/nothing", "")
 	}},
-	{"a stale .git file below a repository", "r/sub", plain, func(s *sandbox) {
+	{"a stale .git file below a repository", "r/sub", inProcess, func(s *sandbox) {
 		s.repo("r")
 		s.write("r/sub/.git", "gitdir: /nonexistent/place\n")
 	}},
-	{"a .git file that is none", "r/sub", plain, func(s *sandbox) {
+	{"a .git file that is none", "r/sub", inProcess, func(s *sandbox) {
 		s.repo("r")
 		s.write("r/sub/.git", "no marker")
 	}},
-	{"a worktree whose repository is gone", "w", plain, func(s *sandbox) {
+	{"a worktree whose repository is gone", "w", inProcess, func(s *sandbox) {
 		s.repo("r")
 		s.git("r", "worktree", "add", "-q", "-b", "other", s.path("w"))
 		if err := os.RemoveAll(s.path("r")); err != nil {

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
+
+	"agentsync/collect/programs"
 )
 
 // outcome says how far the git program got.
@@ -131,27 +131,16 @@ func (r *Resolver) environment() []string {
 	return env
 }
 
-// lookUp finds the git program: the one given, or the first along PATH. Relative
-// entries of PATH are passed by.
+// lookUp finds the git program: the one given, or the first along PATH.
 func lookUp(given string, getenv func(string) string) (string, error) {
 	if given != "" {
 		return given, nil
 	}
-	name := "git"
-	if runtime.GOOS == "windows" {
-		name = "git.exe"
+	path, err := programs.Find("git", getenv("PATH"))
+	if err != nil {
+		return "", fmt.Errorf("look for the git program: %w", err)
 	}
-	for _, folder := range filepath.SplitList(getenv("PATH")) {
-		if !filepath.IsAbs(folder) {
-			continue
-		}
-		program := filepath.Join(folder, name)
-		info, err := os.Stat(program)
-		if err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode().Perm()&0o111 != 0) {
-			return program, nil
-		}
-	}
-	return "", errors.New("look for the git program: not found along PATH")
+	return path, nil
 }
 
 // limited keeps the first bytes of an output and counts below zero what is too much.

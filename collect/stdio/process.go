@@ -268,5 +268,6 @@ func (p *Process) Exit() (code int, signaled bool) {
 }
 
 // Stderr returns the last 8 KiB that the child wrote to standard error. They are for
-// matching known messages, never for showing: anything can stand there.
+// matching known messages, never for showing: anything can stand there. Ending makes them
+// fit for that.
 func (p *Process) Stderr() []byte { return p.stderr.kept() }

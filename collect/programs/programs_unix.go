@@ -1,8 +1,8 @@
 //go:build !windows
 
-package claude
+package programs
 
 // A program's file is named like the program, and may be run when its permissions say so.
-var programSuffixes = []string{""}
+var endings = []string{""}
 
-const anyFileRuns = false
+const everyFileRuns = false
