@@ -46,8 +46,7 @@ func (v *invocation) completionVerb() *urfave.Command {
 			if err != nil {
 				return err
 			}
-			_, err = v.out.results.Write(script)
-			return err
+			return v.out.text(string(script))
 		}),
 	}
 }
@@ -55,8 +54,9 @@ func (v *invocation) completionVerb() *urfave.Command {
 // candidate is one word that could be typed next.
 type candidate struct{ word, help string }
 
-// complete answers a shell.
+// complete answers a shell, whatever flags stand among the words typed.
 func (v *invocation) complete(ctx context.Context, typed []string) error {
+	v.out.asJSON = false
 	for _, c := range append(candidates(v.app, typed), v.storedCandidates(ctx, typed)...) {
 		if _, err := fmt.Fprintf(v.out.results, "%s\t%s\n", clean(c.word), clean(c.help)); err != nil {
 			return err

@@ -23,8 +23,7 @@ func (v *invocation) docsVerb() *urfave.Command {
 			if err != nil {
 				return err
 			}
-			_, err = v.out.results.Write([]byte(text))
-			return err
+			return v.out.text(text)
 		}),
 	}
 }

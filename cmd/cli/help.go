@@ -16,7 +16,7 @@ func (v *invocation) showHelp(path []*urfave.Command) error {
 	if len(path) > 0 {
 		text = verbHelp(v.app, path, width)
 	}
-	return v.out.line("%s", strings.TrimRight(text, "\n"))
+	return v.out.text(printable(strings.TrimRight(text, "\n")) + "\n")
 }
 
 func appHelp(app *urfave.App, width int) string {

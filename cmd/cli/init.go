@@ -113,7 +113,7 @@ func (v *invocation) reportDetected() ([]collect.SourceConfig, error) {
 			sources = append(sources, one.Config)
 		}
 		if v.out.asJSON {
-			if err := v.out.object(foundObject{"agent", one.Config.ID, one.Config.Driver, one.Folder, one.Exists}); err != nil {
+			if err := v.out.object(foundObject{"source", one.Config.ID, one.Config.Driver, one.Folder, one.Exists}); err != nil {
 				return nil, err
 			}
 			continue

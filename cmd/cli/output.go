@@ -20,6 +20,7 @@ type output struct {
 	width    int
 	progress *meter // the line that must be cleared before another is printed
 	failures int    // items reported by problem
+	summary  []byte // of JSON, held back until the run ends: it is the last line
 }
 
 // errorObject is the JSON form of a failure.
@@ -34,7 +35,8 @@ type errorObject struct {
 	Path      string `json:"path,omitempty"`
 }
 
-// object writes one JSON line. v is a struct whose first field is its message_type.
+// object writes one JSON line. v is a struct whose first field is its message_type. A
+// summary waits for the end of the run, so that whatever else is told stands before it.
 func (o *output) object(v any) error {
 	var line bytes.Buffer
 	encoder := json.NewEncoder(&line)
@@ -42,8 +44,45 @@ func (o *output) object(v any) error {
 	if err := encoder.Encode(v); err != nil {
 		return fmt.Errorf("encode a result: %w", err)
 	}
-	_, err := o.results.Write(escapeControls(line.Bytes()))
-	return err
+	text := escapeControls(line.Bytes())
+	if !bytes.HasPrefix(text, []byte(summaryLead)) {
+		_, err := o.results.Write(text)
+		return err
+	}
+	if o.summary != nil {
+		return errors.New("a run has two summaries")
+	}
+	o.summary = bytes.TrimSuffix(text, []byte("}\n"))
+	return nil
+}
+
+const summaryLead = `{"message_type":"summary"`
+
+// sumUp writes the summary, with the number the process ends with. A run that failed
+// before it counted anything has one of the number alone.
+func (o *output) sumUp(code exitCode) {
+	if !o.asJSON {
+		return
+	}
+	if o.summary == nil {
+		o.summary = []byte(summaryLead)
+	}
+	// A result that cannot be written is noticed when the output is closed.
+	_, _ = fmt.Fprintf(o.results, "%s,\"exit\":%d}\n", o.summary, code)
+}
+
+// textObject is text that is made for people or shells, in JSON.
+type textObject struct {
+	Type string `json:"message_type"`
+	Text string `json:"text"`
+}
+
+// text writes what a verb prints as it is, such as a script.
+func (o *output) text(text string) error {
+	if o.asJSON {
+		return o.object(textObject{"text", text})
+	}
+	return o.raw(text)
 }
 
 // escapeControls escapes DEL and the C1 control characters of an encoded JSON text,
@@ -133,6 +172,9 @@ func (o *output) report(f *failure) {
 		// A result that cannot be written is noticed when the output is closed.
 		_ = o.object(errorObject{"error", code, f.Error(), f.hint, f.retryable, f.source, f.session, f.path})
 	}
+	if o.quiet && f.exit == exitLocked { // a timer's next run: its exit code says it all
+		return
+	}
 	o.diagnose("error", f.Error())
 	if f.hint != "" {
 		o.diagnose("hint", f.hint)
@@ -153,6 +195,7 @@ func (o *output) end(ctx context.Context, err error) exitCode {
 		o.report(f)
 	}
 	o.progress.hide()
+	o.sumUp(code)
 	if err := o.results.Flush(); err != nil && !errors.Is(err, errOutputClosed) {
 		fmt.Fprintf(o.errors, "agentsync: error: write the results: %v\n", err)
 		if code == exitDone {

@@ -48,13 +48,13 @@ func TestErrorsOfTheRoomsHaveTheirExitCodes(t *testing.T) {
 				t.Errorf("exit code %d, want %d", got, test.want)
 			}
 			if test.code == "" {
-				if stdout.Len()+stderr.Len() > 0 {
+				if want := fmt.Sprintf("{\"message_type\":\"summary\",\"exit\":%d}\n", test.want); stdout.String() != want || stderr.Len() > 0 {
 					t.Errorf("printed %q and %q", stdout, stderr)
 				}
 				return
 			}
 			var object errorObject
-			if err := json.Unmarshal(stdout.Bytes(), &object); err != nil {
+			if err := json.NewDecoder(stdout).Decode(&object); err != nil {
 				t.Fatal(err)
 			}
 			if object.Type != "error" || object.Code != test.code || object.Message != test.err.Error() {
@@ -128,7 +128,9 @@ func TestObjectsHoldNoRawControlCharacter(t *testing.T) {
 	}{"session", title}); err != nil {
 		t.Fatal(err)
 	}
-	out.end(context.Background(), nil)
+	if err := out.results.Flush(); err != nil {
+		t.Fatal(err)
+	}
 	for _, r := range strings.TrimSuffix(stdout.String(), "\n") {
 		if r < ' ' || r >= 0x7f && r < 0xa0 {
 			t.Errorf("raw %U in %q", r, stdout)
@@ -205,5 +207,39 @@ func TestProgressNeedsATerminalUnlessPlain(t *testing.T) {
 				t.Errorf("wrote %q", &stderr)
 			}
 		})
+	}
+}
+
+func TestTheSummaryIsTheLastLineWhateverIsToldAfterIt(t *testing.T) {
+	out, stdout, _ := newTestOutput(true)
+	if err := out.object(verifySummary{Type: "summary", Problems: 1}); err != nil {
+		t.Fatal(err)
+	}
+	out.problem(failWith(exitDamaged, "", "told late"))
+	if err := out.object(noteObject{Type: "note"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.object(verifySummary{Type: "summary"}); err == nil {
+		t.Error("a second summary is taken")
+	}
+	out.end(context.Background(), errors.New("and later still"))
+	lines := strings.Split(strings.TrimSpace(stdout.String()), "\n")
+	last := lines[len(lines)-1]
+	if len(lines) != 4 || !strings.HasPrefix(last, summaryLead) || !strings.HasSuffix(last, `,"exit":1}`) || !json.Valid([]byte(last)) {
+		t.Errorf("%d lines, the last %s", len(lines), last)
+	}
+}
+
+func TestALockedPassIsSilentWhenAskedToBe(t *testing.T) {
+	held := &durable.HeldError{Path: "/state/publish.lock"}
+	for _, asJSON := range []bool{false, true} {
+		out, stdout, stderr := newTestOutput(asJSON)
+		out.quiet = true
+		if got := out.end(context.Background(), held); got != exitLocked || stderr.Len() > 0 {
+			t.Errorf("exit %d, said %q", got, stderr)
+		}
+		if said := stdout.String(); strings.Contains(said, `"code":"locked"`) != asJSON {
+			t.Errorf("JSON %v: %q", asJSON, said)
+		}
 	}
 }

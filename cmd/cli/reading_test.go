@@ -82,7 +82,7 @@ func TestReadingVerbsPrintOneObjectALine(t *testing.T) {
 		{"show 0f3c", "session message summary"},
 		{"show 1111 --full --system", "session message summary"},
 		{"log", "generation summary"},
-		{"cat 0f3c", "cell"},
+		{"cat 0f3c", "cell summary"},
 		{"verify", "summary"},
 		{"verify --deep --sources", "summary"},
 		{"restore --all --dry-run", "file summary"},

@@ -57,6 +57,16 @@ type publishedSource struct {
 	Errors       int    `json:"errors"`
 }
 
+// sourceProblem is what the newest pass could not list or read of a source.
+type sourceProblem struct {
+	Type    string `json:"message_type"`
+	Source  string `json:"source"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Session string `json:"session,omitempty"`
+	Path    string `json:"path,omitempty"`
+}
+
 // lockObject is a pass that is running.
 type lockObject struct {
 	Type   string `json:"message_type"`
@@ -75,7 +85,7 @@ type screen struct {
 	store    storeObject
 	standing standingObject
 	sources  []publishedSource
-	problems []document.Problem
+	problems []sourceProblem
 	locks    []lockObject
 	warnings [][2]string // text, hint
 }
@@ -133,7 +143,9 @@ func (v *invocation) lookAtStore(ctx context.Context, s *settings, got *screen) 
 	for _, source := range view.Root().Sources {
 		got.sources = append(got.sources, publishedSource{"source", source.ID, source.Driver, source.Installation,
 			source.Complete, source.SessionCount, len(source.Errors)})
-		got.problems = append(got.problems, source.Errors...)
+		for _, p := range source.Errors {
+			got.problems = append(got.problems, sourceProblem{"problem", source.ID, p.Code, p.Message, p.Session, p.Path})
+		}
 	}
 	got.judge()
 	if got.standing, err = commandStanding(ctx, s, target); err != nil {
@@ -303,6 +315,9 @@ func (v *invocation) statusObjects(got *screen) error {
 	}
 	for _, lock := range got.locks {
 		objects = append(objects, lock)
+	}
+	for _, p := range got.problems {
+		objects = append(objects, p)
 	}
 	for _, w := range got.warnings {
 		objects = append(objects, warningObject{"warning", w[0], w[1]})
