@@ -23,9 +23,18 @@ type Page struct {
 // Listing is one session as the inventory sees it, without opening its history.
 type Listing struct {
 	NativeSessionID string
-	Parent          string   // native id of the session it belongs to, "" for none
-	Stamp           Stamp    // zero when the source has no files to stamp
+	Parent          string // native id of the session it belongs to, "" for none
+	Stamp           Stamp  // zero when the source has no files to stamp
+	Placement       Placement
 	Summary         *Summary // set where the inventory gives it for free, else nil
+}
+
+// Placement is where a session lies among its agent's files. It takes part in no hash:
+// a session is the same wherever it lies. The zero Placement is no file's.
+type Placement struct {
+	Root      string // absolute folder of a source that reads several, "" for the only one
+	Path      string // of the file, or of the folder of a set of side files, below the root, with slashes
+	Container string // zstd for a compressed file, else ""
 }
 
 // Stamp is what a file system tells of a session without opening it. Equal stamps
@@ -51,6 +60,7 @@ type Summary struct {
 	Parent          string      // native id of the session it belongs to, "" for none
 	Hidden          bool        // the provider's own lists leave it out
 	Raw             value.Value // the provider's summary, a record
+	Placement       Placement
 }
 
 // Snapshot is one session's history, read as it is consumed: one event at a time,

@@ -65,7 +65,7 @@ func rowClaim(row *document.Row, cached *claim) *claim {
 	if cached != nil && cached.Manifest == row.ManifestHash {
 		*c = *cached
 	}
-	c.Status, c.Manifest, c.Cwd = row.Status, row.ManifestHash, ""
+	c.Status, c.Manifest, c.Cwd, c.Place = row.Status, row.ManifestHash, "", row.Placement
 	if row.Active != nil && *row.Active && c.Status == document.StatusComplete {
 		c.Status = claimActive
 	}
@@ -133,11 +133,12 @@ func (b *claimBook) put(c *claim) {
 
 func (b *claimBook) get(source, native string) *claim { return b.bySource[source][native] }
 
-// holds reports that a listed session is published as it is, as far as its stamp
-// tells.
+// holds reports that a listed session is published as it is and from where it lies, as
+// far as its stamp tells.
 func (b *claimBook) holds(source string, l collect.Listing) bool {
 	c := b.get(source, l.NativeSessionID)
 	return c != nil && l.Stamp != (collect.Stamp{}) && c.Stamp == l.Stamp &&
+		c.Place == document.Placement(l.Placement) &&
 		(c.Status == document.StatusComplete || c.Status == document.StatusStale)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"agentsync/collect"
 	"agentsync/hashgraph/digest"
+	"agentsync/publish/document"
 )
 
 // claim is what this installation remembers of one row of its sources: the stamp
@@ -19,7 +20,8 @@ type claim struct {
 	NativeID string
 	Cwd      string // of the row, for its Git context
 	Status   string
-	Stamp    collect.Stamp // zero when the row cannot be claimed
+	Place    document.Placement // of the row
+	Stamp    collect.Stamp      // zero when the row cannot be claimed
 	Head     uint64
 	Tail     uint64
 	End      int64 // bytes of the session that were published
@@ -34,7 +36,7 @@ type claims struct {
 	Checks uint64            // fingerprint of sources and checkouts as published
 }
 
-const claimsMagic = "agentsync claims 1\n"
+const claimsMagic = "agentsync claims 2\n"
 
 // encode renders the cache; a checksum ends it.
 func (c *claims) encode() []byte {
@@ -48,7 +50,7 @@ func (c *claims) encode() []byte {
 	out = binary.AppendUvarint(out, uint64(len(c.Rows)))
 	for i := range c.Rows {
 		r := &c.Rows[i]
-		for _, s := range []string{r.SourceID, r.NativeID, r.Cwd, r.Status} {
+		for _, s := range []string{r.SourceID, r.NativeID, r.Cwd, r.Status, r.Place.Root, r.Place.Path, r.Place.Container} {
 			out = appendText(out, s)
 		}
 		for _, n := range []uint64{r.Stamp.Device, r.Stamp.Inode, uint64(r.Stamp.Size), uint64(r.Stamp.ModTime),
@@ -86,7 +88,8 @@ func decodeClaims(file []byte) (*claims, error) {
 	n := in.count()
 	c.Rows = make([]claim, 0, min(n, len(in.rest)/100+1))
 	for ; n > 0 && !in.short; n-- {
-		r := claim{SourceID: in.text(), NativeID: in.text(), Cwd: in.text(), Status: in.text()}
+		r := claim{SourceID: in.text(), NativeID: in.text(), Cwd: in.text(), Status: in.text(),
+			Place: document.Placement{Root: in.text(), Path: in.text(), Container: in.text()}}
 		r.Stamp = collect.Stamp{Device: in.fixed(), Inode: in.fixed(), Size: int64(in.fixed()),
 			ModTime: int64(in.fixed()), Side: in.fixed()}
 		r.Head, r.Tail, r.End = in.fixed(), in.fixed(), int64(in.fixed())

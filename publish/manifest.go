@@ -86,7 +86,7 @@ func (w *writer) row(m *document.Manifest, s collect.Summary, git document.Git, 
 		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt, Archived: s.Archived, Active: s.Active,
 		StartedAs: s.StartedAs, ManifestHash: m.ManifestHash, ContentHash: m.SnapshotHash,
 		Status: status, Size: m.Size, Events: got.Events, Messages: got.Messages, Damaged: m.Damaged,
-		Table: w.table,
+		Placement: document.Placement(s.Placement), Table: w.table,
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"agentsync/collect"
-	"agentsync/collect/value"
 	"agentsync/publish/document"
 )
 
@@ -122,11 +121,11 @@ func (r *restorer) session(row *document.Row) error {
 		return err
 	}
 	r.s.Row, r.s.Manifest, r.s.table, r.s.lib = row, m, table, r.lib
-	folder, err := r.Folder(row.SourceID, firstText(m.Summary.Path("raw", "root"), m.Summary.Path("raw", "home")))
+	folder, err := r.Folder(row.SourceID, row.Placement.Root)
 	if err != nil {
 		return err
 	}
-	at := m.Summary.Path("raw", "path").Str()
+	at := row.Placement.Path
 	if at == "" {
 		return fmt.Errorf("session %s does not say which file it was", row.Key)
 	}
@@ -136,7 +135,7 @@ func (r *restorer) session(row *document.Row) error {
 		return err
 	}
 	f := &filer{restorer: r, root: root, folder: folder, row: row, when: modified(m),
-		zstd: m.Summary.Path("raw", "container").Str() == "zstd"}
+		zstd: row.Placement.Container == "zstd"}
 	if root != nil {
 		defer root.Close()
 		defer f.abandon()
@@ -145,15 +144,6 @@ func (r *restorer) session(row *document.Row) error {
 		return err
 	}
 	return f.close()
-}
-
-func firstText(values ...value.Value) string {
-	for _, v := range values {
-		if v.Str() != "" {
-			return v.Str()
-		}
-	}
-	return ""
 }
 
 func (r *restorer) directory(row *document.Row) string {

@@ -426,7 +426,7 @@ func folded(text string, width int) []string {
 
 func (v *invocation) showHeader(view *publish.View, s *publish.Session) error {
 	m := s.Manifest
-	o := shownObject{rowObject: objectOf(view, s.Row), Path: m.Summary.Path("raw", "path").Str(),
+	o := shownObject{rowObject: objectOf(view, s.Row), Path: s.Row.Placement.Path,
 		ObservedAt: m.ObservedAt, Complete: m.Complete, Revision: m.Revision, Parts: s.Parts()}
 	if v.out.asJSON {
 		return v.out.object(o)

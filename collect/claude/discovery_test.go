@@ -227,7 +227,7 @@ func TestRootsAndTheirPrecedence(t *testing.T) {
 	both := newDriver(t, collect.SourceConfig{Roots: []string{inHome, other.dir}})
 	wantIDs(t, inventory(t, both), u(1), "root2/-p/"+u(1), u(2), "-p/agent-x", "root2/-p/agent-x")
 	summary, err := both.Summarize(context.Background(), u(2))
-	if root, _ := str(summary.Raw, "root"); err != nil || root != other.dir {
+	if root := summary.Placement.Root; err != nil || root != other.dir {
 		t.Errorf("%v, the session's root is %q", err, root)
 	}
 }

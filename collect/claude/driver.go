@@ -136,7 +136,7 @@ func (d *Driver) page(c *catalog, offset int) collect.Page {
 	page := collect.Page{Sessions: make([]collect.Listing, 0, end-offset)}
 	for _, s := range c.sessions[offset:end] {
 		page.Sessions = append(page.Sessions, collect.Listing{NativeSessionID: s.id, Parent: s.parent, Stamp: s.stamp,
-			Summary: d.atWork(s.id)})
+			Placement: d.place(s), Summary: d.atWork(s.id)})
 	}
 	if end < len(c.sessions) {
 		page.NextCursor = strconv.Itoa(end)

@@ -77,7 +77,7 @@ func TestTheSummaryIsTheClientsView(t *testing.T) {
 		if ms, _ := raw.Path("lastModified").Integer(); ms != info.LastModified || *summary.UpdatedAt != formatMillis(ms) {
 			t.Errorf("%s: modified %d, want %d", id, ms, info.LastModified)
 		}
-		if path, _ := str(raw, "path"); !strings.HasPrefix(path, "projects/-home-dev-") || !strings.HasSuffix(path, id+".jsonl") {
+		if path := summary.Placement.Path; !strings.HasPrefix(path, "projects/-home-dev-") || !strings.HasSuffix(path, id+".jsonl") {
 			t.Errorf("%s: path %q", id, path)
 		}
 	}

@@ -66,8 +66,7 @@ func (d *Driver) summarize(s session, r *lines.Reader, size int64) (collect.Summ
 			return out, err
 		}
 	}
-	d.place(b, s)
-	out.Raw = b.End().Finish()
+	out.Raw, out.Placement = b.End().Finish(), d.place(s)
 	detach(&out)
 	return out, nil
 }
@@ -110,12 +109,13 @@ func (f fields) describe(b *value.Builder, id string) {
 	}
 }
 
-// place writes where the session lies.
-func (d *Driver) place(b *value.Builder, s session) {
-	b.Key("path").String(decodeUTF8([]byte("projects/" + strings.TrimSuffix(s.key+"/"+s.path, "/"))))
+// place is where the session lies.
+func (d *Driver) place(s session) collect.Placement {
+	p := collect.Placement{Path: decodeUTF8([]byte("projects/" + strings.TrimSuffix(s.key+"/"+s.path, "/")))}
 	if len(d.roots) > 1 {
-		b.Key("root").String(decodeUTF8([]byte(d.roots[s.root].dir)))
+		p.Root = decodeUTF8([]byte(d.roots[s.root].dir))
 	}
+	return p
 }
 
 // describeAgent adds what a sub-agent's meta file tells: its description for a title,
@@ -183,13 +183,13 @@ func (d *Driver) summarizeFiles(s session, count int, stamp collect.Stamp) colle
 	b.Key("files").Int(int64(count))
 	b.Key("fileSize").Int(stamp.Size)
 	b.Key("lastModified").Int(roundMillis(stamp.ModTime))
-	d.place(b, s)
 	return collect.Summary{
 		NativeSessionID: s.id,
 		Parent:          s.parent,
 		UpdatedAt:       new(formatMillis(roundMillis(stamp.ModTime))),
 		Hidden:          true,
 		Raw:             b.End().Finish(),
+		Placement:       d.place(s),
 	}
 }
 

@@ -174,8 +174,8 @@ func TestTheSameFileInTwoRootsIsTwoSessions(t *testing.T) {
 	if !slices.Equal(ids, want) {
 		t.Errorf("ids %q", ids)
 	}
-	if got := read(t, d, ids[1], nil).trailer.Summary.Raw; got.Path("home").Str() != b || got.Path("path").Str() != madeName(1) {
-		t.Errorf("home %q, path %q", got.Path("home").Str(), got.Path("path").Str())
+	if got := read(t, d, ids[1], nil).trailer.Summary.Placement; got != (collect.Placement{Root: b, Path: madeName(1)}) {
+		t.Errorf("placement %+v", got)
 	}
 }
 
@@ -192,8 +192,8 @@ func TestACompressedRolloutIsTheSameSession(t *testing.T) {
 			t.Fatalf("%s: ids %q", step, idsOf(page))
 		}
 		got := read(t, d, madeID(1), nil)
-		if got.raw != raw || got.trailer.Summary.Raw.Path("container").Str() != container || got.trailer.Summary.Raw.Path("path").Str() != madeName(1) {
-			t.Errorf("%s: raw %q, metadata container %q", step, got.raw, got.trailer.Summary.Raw.Path("container").Str())
+		if got.raw != raw || got.trailer.Summary.Placement != (collect.Placement{Path: madeName(1), Container: container}) {
+			t.Errorf("%s: raw %q, placement %+v", step, got.raw, got.trailer.Summary.Placement)
 		}
 		if text(got.trailer.Summary.Title) != "hello" || !got.trailer.Complete {
 			t.Errorf("%s: %+v", step, got.trailer)

@@ -87,7 +87,7 @@ func (d *Driver) ListSessions(ctx context.Context, cursor string) (collect.Page,
 	page := collect.Page{Problems: c.problems, Notes: c.notes, Absent: c.absent,
 		Sessions: make([]collect.Listing, len(c.files))}
 	for i, f := range c.files {
-		page.Sessions[i] = collect.Listing{NativeSessionID: f.id, Stamp: f.stamp}
+		page.Sessions[i] = collect.Listing{NativeSessionID: f.id, Stamp: f.stamp, Placement: d.place(f)}
 	}
 	return page, ctx.Err()
 }

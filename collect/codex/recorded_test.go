@@ -101,7 +101,7 @@ func TestTheRecordedHomeReadsAsTheClientAnswered(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				compare(t, one, archived[one.ID], got.Title, got.Cwd, got.CreatedAt, got.Archived, got.Parent, got.Raw)
+				compare(t, one, archived[one.ID], got)
 				if text(alone.Title) != text(got.Title) || text(alone.UpdatedAt) != text(got.UpdatedAt) ||
 					string(value.AppendText(nil, alone.Raw)) != string(value.AppendText(nil, got.Raw)) {
 					t.Errorf("%s: summarized %+v, read %+v", one.ID, alone, got)
@@ -114,17 +114,18 @@ func TestTheRecordedHomeReadsAsTheClientAnswered(t *testing.T) {
 	}
 }
 
-func compare(t *testing.T, want thread, archived bool, title, cwd, created *string, isArchived *bool, parent string, raw value.Value) {
+func compare(t *testing.T, want thread, archived bool, got collect.Summary) {
 	t.Helper()
+	raw := got.Raw
 	wantTitle := want.Name
 	if wantTitle == "" {
 		wantTitle = want.Preview
 	}
 	for _, row := range [][3]string{
-		{"title", text(title), wantTitle},
-		{"cwd", text(cwd), want.Cwd},
-		{"createdAt", text(created)[:19], time.Unix(want.CreatedAt, 0).UTC().Format("2006-01-02T15:04:05")},
-		{"parent", parent, want.ParentThreadID},
+		{"title", text(got.Title), wantTitle},
+		{"cwd", text(got.Cwd), want.Cwd},
+		{"createdAt", text(got.CreatedAt)[:19], time.Unix(want.CreatedAt, 0).UTC().Format("2006-01-02T15:04:05")},
+		{"parent", got.Parent, want.ParentThreadID},
 		{"preview", raw.Path("preview").Str(), want.Preview},
 		{"name", raw.Path("name").Str(), want.Name},
 		{"forkedFromId", raw.Path("forkedFromId").Str(), want.ForkedFromID},
@@ -135,13 +136,13 @@ func compare(t *testing.T, want thread, archived bool, title, cwd, created *stri
 		{"agentNickname", raw.Path("agentNickname").Str(), want.AgentNickname},
 		{"source", string(value.AppendText(nil, raw.Path("source"))), fabric(t, want.Source)},
 		{"gitInfo", string(value.AppendText(nil, raw.Path("gitInfo"))), fabric(t, want.GitInfo)},
-		{"path", "/home/dev/.codex/" + raw.Path("path").Str(), want.Path},
+		{"path", "/home/dev/.codex/" + got.Placement.Path, want.Path},
 	} {
 		if row[1] != row[2] {
 			t.Errorf("%s: %s is %q, the client answered %q", want.ID, row[0], row[1], row[2])
 		}
 	}
-	if isArchived == nil || *isArchived != archived {
+	if got.Archived == nil || *got.Archived != archived {
 		t.Errorf("%s: archived", want.ID)
 	}
 	if mode := raw.Path("historyMode").Str(); mode != "" && mode != want.HistoryMode {

@@ -40,8 +40,20 @@ func (d *Driver) summary(c *catalog, f file, h head, updatedAt string) collect.S
 		working := true
 		s.Active = &working
 	}
-	s.Raw = d.raw(f, h, name, preview)
+	s.Raw, s.Placement = d.raw(f, h, name, preview), d.place(f)
 	return s
+}
+
+// place is where the file lies. A compressed one has its plain name.
+func (d *Driver) place(f file) collect.Placement {
+	p := collect.Placement{Path: f.rel}
+	if f.zstd {
+		p.Container = "zstd"
+	}
+	if len(d.homes) > 1 {
+		p.Root = d.homes[f.home].dir
+	}
+	return p
 }
 
 func firstOf(texts ...string) string {
@@ -77,7 +89,7 @@ func (d *Driver) preview(c *catalog, h head) string {
 }
 
 // raw is the record that the client's own list would give, as far as files carry it,
-// with the file's place beside it.
+// without the file's place.
 func (d *Driver) raw(f file, h head, name, preview string) value.Value {
 	own := h.own
 	if own == nil {
@@ -112,12 +124,5 @@ func (d *Driver) raw(f file, h head, name, preview string) value.Value {
 	optional("agentRole", own.role)
 	optionalValue("gitInfo", own.git)
 	optional("historyMode", own.historyMode)
-	b.Key("path").String(f.rel)
-	if f.zstd {
-		b.Key("container").String("zstd")
-	}
-	if len(d.homes) > 1 {
-		b.Key("home").String(d.homes[f.home].dir)
-	}
 	return b.End().Finish()
 }

@@ -31,6 +31,14 @@ type Git struct {
 	Remotes      []Remote
 }
 
+// Placement is where a session lay among its agent's files when its row was made. No
+// hash covers it. The zero Placement is no file's.
+type Placement struct {
+	Root      string // absolute folder of a source that reads several, "" for the only one
+	Path      string // below the root, with slashes; of side files their folder
+	Container string // zstd for a compressed file, else ""
+}
+
 // Table says where a session's documents lie, in the order its manifest counts them.
 type Table struct {
 	Manifest   Link
@@ -72,6 +80,7 @@ type Row struct {
 	Damaged         int
 	Revision        int64 // generation that wrote the session's current copy
 	Observed        int64 // number of the observation that the row comes from
+	Placement       Placement
 
 	Table   Table // empty when TableAt is set
 	TableAt Link
@@ -100,7 +109,7 @@ func init() {
 	for _, f := range []string{"key", "sourceId", "driver", "nativeSessionId", "parent", "hidden", "title",
 		"cwd", "gitRepo", "gitBranch", "gitWorktreeRoot", "gitHeadSha", "gitRemotes", "gitObservedAt",
 		"createdAt", "updatedAt", "archived", "active", "startedAs", "manifestHash", "contentHash",
-		"syncStatus", "deletedAt", "size", "events", "messages", "damaged", "revision", "observed", "table", "tableAt"} {
+		"syncStatus", "deletedAt", "size", "events", "messages", "damaged", "revision", "observed", "placement", "table", "tableAt"} {
 		rowFields[f] = true
 	}
 }
@@ -128,6 +137,7 @@ func (row *Row) build(b *value.Builder, p *placer) {
 	}
 	b.Key("size").Int(row.Size).Key("events").Int(int64(row.Events)).Key("messages").Int(int64(row.Messages))
 	b.Key("damaged").Int(int64(row.Damaged)).Key("revision").Int(row.Revision).Key("observed").Int(row.Observed)
+	row.Placement.build(b)
 	if row.TableAt.IsZero() {
 		row.Table.build(b.Key("table"), p)
 	} else {
@@ -137,6 +147,36 @@ func (row *Row) build(b *value.Builder, p *placer) {
 		b.Key(m.key).Value(m.v)
 	}
 	b.End()
+}
+
+func (p *Placement) build(b *value.Builder) {
+	if *p == (Placement{}) {
+		return
+	}
+	b.Key("placement").Record().Key("path").String(p.Path)
+	given(b, "root", p.Root)
+	given(b, "container", p.Container)
+	b.End()
+}
+
+func (r *reader) placement() Placement {
+	v, ok := r.v.Get("placement")
+	if !ok {
+		return Placement{}
+	}
+	sub := r.sub(v)
+	p := Placement{Path: sub.str("path"), Root: textOf(sub.optional("root")), Container: textOf(sub.optional("container"))}
+	if r.err == nil {
+		r.err = sub.err
+	}
+	return p
+}
+
+func textOf(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }
 
 func given(b *value.Builder, key, s string) {
@@ -197,12 +237,8 @@ func parseRow(parent *reader, v value.Value, f *finder) *Row {
 		Size: r.count("size"), Events: int(r.count("events")), Messages: int(r.count("messages")),
 		Damaged: int(r.count("damaged")), Revision: r.count("revision"), Observed: r.count("observed"),
 	}
-	if s := r.optional("parent"); s != nil {
-		row.Parent = *s
-	}
-	if s := r.optional("startedAs"); s != nil {
-		row.StartedAs = *s
-	}
+	row.Parent, row.StartedAs = textOf(r.optional("parent")), textOf(r.optional("startedAs"))
+	row.Placement = r.placement()
 	if h := r.flag("hidden"); h != nil {
 		row.Hidden = *h
 	}
