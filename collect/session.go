@@ -3,6 +3,8 @@
 package collect
 
 import (
+	"math"
+
 	"agentsync/collect/value"
 )
 
@@ -127,14 +129,22 @@ type Position struct {
 	State  string // what the driver must remember to go on, opaque to others
 }
 
-// Resume claims that a session file only grew: everything before At stands as it
-// was read. A driver checks the claim before using it.
+// Resume is what is known of a session's published copy. With a Stamp it claims that the
+// session file only grew: everything before At stands as it was read. A driver checks the
+// claim before using it.
 type Resume struct {
 	Stamp Stamp
 	Head  uint64 // fingerprint of the file's first bytes, as read then
 	Tail  uint64 // fingerprint of its last bytes, as read then
 	At    Position
+	// Taken is how many bytes of the file are published. An unfinished last line that
+	// begins before them is taken as it stands, and any one with TakeAll; a later one may
+	// be left to its writer.
+	Taken int64
 }
+
+// TakeAll as a Resume's Taken leaves no unfinished last line to its writer.
+const TakeAll = math.MaxInt64
 
 // Trailer says what a finished snapshot was.
 type Trailer struct {
@@ -144,6 +154,9 @@ type Trailer struct {
 	Resume   Resume         // of the file as read; At is its end
 	Problems []Problem      // damage and other findings, located
 	Damaged  map[Damage]int // events by damage
+	// Waiting is how many bytes of an unfinished last line were left to their writer. They
+	// stand in the file and in no event.
+	Waiting int64
 }
 
 // Problem is one thing that could not be read, or was left out, and where.

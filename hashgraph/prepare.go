@@ -44,7 +44,7 @@ type Prepared struct {
 	Parts    int // all parts of the session, those before the start included
 	Events   int // all events
 	Messages int // all messages
-	Damaged  int // events of this preparation that are not one sound line
+	Damaged  int // events of this preparation that are not one sound line, blank ones aside
 	Bytes    int64
 }
 
@@ -137,7 +137,7 @@ func (r *run) next(snap collect.Snapshot) error {
 	r.add(event, plain)
 	r.got.Events++
 	r.got.Bytes += int64(len(event.Raw))
-	if event.Damage != collect.Sound {
+	if event.Damage != collect.Sound && event.Damage != collect.Blank {
 		r.got.Damaged++
 	}
 	if event.Message == nil {

@@ -60,7 +60,7 @@ type Difference struct {
 
 // CompareSources reads every session of the sources and compares its bytes with the
 // newest published copy: what a claim by size and time cannot see. It writes nothing
-// and holds one event of each side at a time. Damage of the store is an error.
+// and holds one event of each side at a time. An unfinished last line counts as it stands. Damage of the store is an error.
 func (t *Target) CompareSources(ctx context.Context, sources []collect.Driver, o CompareOptions) (CompareReport, error) {
 	view, err := t.View(ctx)
 	if err != nil {
@@ -188,7 +188,7 @@ func (w *comparer) compare(ctx context.Context, d Difference, row *document.Row)
 		d.Status, d.Err = SourceUnreadable, err
 		return d, 0, ctx.Err()
 	}
-	live, err := w.driver.ReadSession(ctx, row.NativeSessionID, nil)
+	live, err := w.driver.ReadSession(ctx, row.NativeSessionID, &collect.Resume{Taken: collect.TakeAll})
 	if err != nil {
 		return unreadable(err)
 	}

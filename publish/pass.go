@@ -19,6 +19,7 @@ type Pass struct {
 	Sources  []collect.Driver
 	Only     func(sourceID string, l collect.Listing) bool // nil for all; a part of a source deletes nothing
 	Full     bool                                          // read every session, claimed or not
+	Tails    bool                                          // take an unfinished last line as it stands, as Full does too
 	DryRun   bool                                          // prepare and compare, write nothing
 	TakeOver bool                                          // publish sources that another installation owns
 	Now      time.Time
@@ -58,7 +59,9 @@ type SessionReport struct {
 	Events       int
 	Messages     int
 	Damaged      int
-	Bytes        int64
+	Bytes        int64 // read
+	Size         int64 // of the session's own records
+	Waiting      int64 // bytes of an unfinished last line that was left to its writer
 	Partial      bool
 	Resumed      bool // read from its last part on
 	Problems     []collect.Problem
@@ -69,6 +72,7 @@ type Report struct {
 	Found, Published, Unchanged, Failed int
 	Retained                            int // of Unchanged, those that were not opened
 	Deleted, Partial                    int
+	Waiting                             int // sessions with an unfinished last line that was left to its writer
 	Documents                           int
 	BytesWritten                        int64
 	BytesRead                           int64
@@ -96,7 +100,7 @@ func (r *Report) Incomplete() bool {
 			return true
 		}
 	}
-	return r.Failed > 0
+	return r.Failed > 0 || r.Waiting > 0
 }
 
 // work is the state of one running pass.
@@ -332,10 +336,7 @@ func (w *work) session(ctx context.Context, b *bench, d collect.Driver, l collec
 	if before != nil {
 		r.prior = before.row
 	}
-	resume := w.claims.resume(id, before)
-	if w.Full {
-		resume = nil
-	}
+	resume := w.known(id, before)
 	for n := 1; ; n++ {
 		err = w.read(ctx, b, d, id, before, resume, &r)
 		var changed *collect.ChangedError
@@ -348,6 +349,21 @@ func (w *work) session(ctx context.Context, b *bench, d collect.Driver, l collec
 		r.claim.Stamp.Side = l.Stamp.Side
 	}
 	return r, err
+}
+
+// known is what the pass knows of a session's published copy.
+func (w *work) known(id identity, before *prior) *collect.Resume {
+	resume := &collect.Resume{}
+	if claimed := w.claims.resume(id, before); claimed != nil && !w.Full {
+		resume = claimed
+	}
+	switch {
+	case w.Full || w.Tails:
+		resume.Taken = collect.TakeAll
+	case before != nil:
+		resume.Taken = before.row.Size
+	}
+	return resume
 }
 
 // prior loads the published copy of a session, nil for none.
@@ -418,6 +434,6 @@ func (s *SessionReport) fill(row *document.Row, got hashgraph.Prepared, before *
 	}
 	s.SnapshotHash, s.ManifestHash = row.ContentHash.String(), row.ManifestHash.String()
 	s.Parts, s.Events, s.Messages, s.Damaged = got.Parts, got.Events, got.Messages, row.Damaged
-	s.Bytes, s.Partial = got.Bytes, row.Status == document.StatusPartial
+	s.Bytes, s.Size, s.Waiting, s.Partial = got.Bytes, row.Size, got.Trailer.Waiting, row.Status == document.StatusPartial
 	s.Problems = got.Trailer.Problems
 }

@@ -135,6 +135,9 @@ func (w *work) count() {
 		if s.Partial {
 			r.Partial++
 		}
+		if s.Waiting > 0 {
+			r.Waiting++
+		}
 		r.Sessions = append(r.Sessions, s)
 	}
 	slices.SortFunc(r.Sessions, func(a, b SessionReport) int { return compare(a.Key, b.Key) })

@@ -98,8 +98,7 @@ func preparedStatus(s publish.SessionReport) string {
 
 func (v *invocation) preparedObjects(sessions []publish.SessionReport, _ map[string]string) error {
 	for _, s := range sessions {
-		if err := v.out.object(publishedObject{"prepared", s.Key, s.Source, s.NativeID, preparedStatus(s), s.Parts, s.Events, s.Messages,
-			s.Damaged, s.Bytes, s.Partial, s.Resumed, s.SnapshotHash, s.ManifestHash}); err != nil {
+		if err := v.out.object(publishedOf("prepared", preparedStatus(s), s)); err != nil {
 			return err
 		}
 	}

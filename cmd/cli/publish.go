@@ -9,6 +9,7 @@ import (
 	urfave "github.com/urfave/cli/v2"
 
 	"agentsync/collect"
+	"agentsync/collect/lines"
 	"agentsync/publish"
 )
 
@@ -18,12 +19,14 @@ func (v *invocation) publishVerb() *urfave.Command {
 		Category: groupPublish,
 		Usage:    "collect, prepare and publish the sessions of this machine",
 		Description: "Sessions that did not change since the last publish are kept without being opened; those that only grew are " +
-			"read from their last part on. A pass that finds nothing changed writes nothing.\n\n" +
+			"read from their last part on. A pass that finds nothing changed writes nothing. A last line that its agent " +
+			"has not finished waits until it is, or until ten minutes have gone by, and is told; --full and " +
+			"--require-nonempty take it as it stands.\n\n" +
 			"A session that is gone from its agent is marked deleted only when its whole source could be listed, and " +
 			"what was published of it stays.",
 		UsageText: "agentsync publish\nagentsync publish --full --store /srv/agent-sessions\nagentsync publish --dry-run --json",
 		Flags: []urfave.Flag{
-			&urfave.BoolFlag{Name: "full", Usage: "read every session, changed or not"},
+			&urfave.BoolFlag{Name: "full", Usage: "read every session, changed or not, an unfinished last line as it stands"},
 			&urfave.BoolFlag{Name: "dry-run", Usage: "say what would be published and write nothing"},
 			sourceFlag(),
 			sessionFlag(),
@@ -47,6 +50,7 @@ type publishSummary struct {
 	Failed       int    `json:"failed"`
 	Deleted      int    `json:"deleted"`
 	Partial      int    `json:"partial"`
+	Waiting      int    `json:"waiting"`
 	Documents    int    `json:"documents"`
 	BytesWritten int64  `json:"bytes_written"`
 	Generation   int64  `json:"generation"`
@@ -69,10 +73,17 @@ type publishedObject struct {
 	Messages     int    `json:"messages"`
 	Damaged      int    `json:"damaged"`
 	Size         int64  `json:"size"`
+	BytesRead    int64  `json:"bytes_read"`
+	Waiting      int64  `json:"waiting"`
 	Partial      bool   `json:"partial"`
 	Resumed      bool   `json:"resumed"`
 	SnapshotHash string `json:"snapshot_hash,omitempty"`
 	ManifestHash string `json:"manifest_hash,omitempty"`
+}
+
+func publishedOf(kind, status string, s publish.SessionReport) publishedObject {
+	return publishedObject{kind, s.Key, s.Source, s.NativeID, status, s.Parts, s.Events, s.Messages, s.Damaged, s.Size, s.Bytes,
+		s.Waiting, s.Partial, s.Resumed, s.SnapshotHash, s.ManifestHash}
 }
 
 func (v *invocation) publish(ctx context.Context, c *urfave.Context) error {
@@ -81,7 +92,7 @@ func (v *invocation) publish(ctx context.Context, c *urfave.Context) error {
 		return err
 	}
 	chosen := newChosen(c.StringSlice("session"))
-	pass := publish.Pass{Full: c.Bool("full"), DryRun: c.Bool("dry-run"), TakeOver: c.Bool("take-over"), Only: chosen.filter()}
+	pass := publish.Pass{Full: c.Bool("full"), Tails: c.Bool("require-nonempty"), DryRun: c.Bool("dry-run"), TakeOver: c.Bool("take-over"), Only: chosen.filter()}
 	if pass.Sources, err = v.drivers(s, c.StringSlice("source")); err != nil {
 		return err
 	}
@@ -148,7 +159,7 @@ func (v *invocation) showPublished(report publish.Report, dryRun bool) error {
 		}
 	}
 	summary := publishSummary{
-		"summary", report.Found, report.Published, report.Unchanged, report.Failed, report.Deleted, report.Partial,
+		"summary", report.Found, report.Published, report.Unchanged, report.Failed, report.Deleted, report.Partial, report.Waiting,
 		report.Documents, report.BytesWritten, report.Generation, report.Store, report.BytesRead, report.Retained,
 		!report.Incomplete(), dryRun,
 	}
@@ -165,7 +176,7 @@ func (s publishSummary) text() string {
 	for _, more := range []struct {
 		n    int
 		word string
-	}{{s.Deleted, "deleted"}, {s.Partial, "partial"}} {
+	}{{s.Deleted, "deleted"}, {s.Partial, "partial"}, {s.Waiting, "waiting"}} {
 		if more.n > 0 {
 			fmt.Fprintf(&b, ", %d %s", more.n, more.word)
 		}
@@ -187,8 +198,7 @@ func (v *invocation) showPublishedSource(source publish.SourceReport, sessions [
 	own := slices.DeleteFunc(slices.Clone(sessions), func(s publish.SessionReport) bool { return s.Source != id })
 	if v.out.asJSON {
 		for _, s := range own {
-			if err := v.out.object(publishedObject{"session", s.Key, s.Source, s.NativeID, s.Status, s.Parts, s.Events, s.Messages,
-				s.Damaged, s.Bytes, s.Partial, s.Resumed, s.SnapshotHash, s.ManifestHash}); err != nil {
+			if err := v.out.object(publishedOf("session", s.Status, s)); err != nil {
 				return err
 			}
 		}
@@ -202,6 +212,7 @@ func (v *invocation) showPublishedSource(source publish.SourceReport, sessions [
 	}
 	for _, s := range own {
 		v.showDamage(s)
+		v.showWaiting(s)
 	}
 	for _, p := range source.Problems {
 		v.out.problem(problemFailure(id, p))
@@ -235,6 +246,24 @@ func (v *invocation) showDamage(s publish.SessionReport) {
 		where = fmt.Sprintf("; the first: line %d, %s", p.Line, p.Message)
 	}
 	v.out.warn("%s: %s kept byte for byte%s", s.Key, counted(s.Damaged, "damaged record", "damaged records"), where)
+}
+
+// showWaiting tells of an unfinished last line that was left to its writer: those bytes
+// are not published yet, so the pass is not whole.
+func (v *invocation) showWaiting(s publish.SessionReport) {
+	if s.Waiting == 0 {
+		return
+	}
+	f := &failure{exit: exitPartial, code: lines.CodeWaiting, source: s.Source, session: s.Key, retryable: true,
+		message: fmt.Sprintf("%s: its last line is not finished, %s of it wait", s.Key, counted(int(s.Waiting), "byte", "bytes")),
+		hint:    "the next pass takes it when the agent finished it or left it alone for ten minutes; as it stands now: agentsync publish --full"}
+	for _, p := range s.Problems {
+		if p.Code == lines.CodeWaiting {
+			f.path = p.Path
+			f.message += fmt.Sprintf(" (line %d)", p.Line)
+		}
+	}
+	v.out.problem(f)
 }
 
 // chosen are the sessions that --session names.

@@ -73,6 +73,7 @@ func TestScripts(t *testing.T) {
 			"grab":  grab, "picture": picture, "files": files,
 			"until":  until,
 			"halve":  halve,
+			"chop":   chop,
 			"forget": forget,
 			"damage": damage,
 			"intact": intact,
@@ -131,6 +132,16 @@ func hold(ts *testscript.TestScript, neg bool, args []string) {
 	release, err := durable.Lock(context.Background(), durable.OS(), path, 0, who)
 	ts.Check(err)
 	ts.Defer(func() { ts.Check(release()) })
+}
+
+// chop FILE: takes the last byte off a file, such as a line's end.
+func chop(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: chop FILE")
+	}
+	info, err := os.Stat(ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Check(os.Truncate(ts.MkAbs(args[0]), info.Size()-1))
 }
 
 // mtime TIME FILE…: sets the modification time of files.

@@ -129,7 +129,7 @@ func withWhat(what, message string) string {
 
 // differenceHints say what each kind of difference calls for.
 var differenceHints = map[string]string{
-	publish.SourceGrown:       "agentsync publish",
+	publish.SourceGrown:       "agentsync publish; with --full it takes an unfinished last line as it stands",
 	publish.SourceUnpublished: "agentsync publish",
 	publish.SourceChanged:     "take the change over: agentsync publish --full; or bring the published bytes back: agentsync restore",
 	publish.SourceShrunk:      "take the change over: agentsync publish --full; or bring the published bytes back: agentsync restore",

@@ -172,7 +172,7 @@ func plainResume(from *collect.Resume) (*collect.Resume, track) {
 	}
 	at, ok := parseTrack(from.At.State)
 	if !ok {
-		return nil, track{}
+		return &collect.Resume{Taken: from.Taken}, track{}
 	}
 	plain := *from
 	plain.At.State = ""

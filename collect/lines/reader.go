@@ -26,7 +26,7 @@ const settleTime = 10 * time.Minute
 // beginning and takes an unfinished last line for a torn one.
 type Options struct {
 	Now    time.Time       // for the rule of the unfinished last line
-	Resume *collect.Resume // tried; used only if the file provably only grew
+	Resume *collect.Resume // tried; used only if the file provably only grew. Its Taken counts in any case
 	Zstd   bool            // the file is one zstd stream of the lines
 	Follow bool            // the last path element may be a symbolic link
 }
@@ -42,7 +42,8 @@ type Reader struct {
 	head    []byte // the first bytes consumed, for the fingerprint
 	at      collect.Position
 	resumed bool
-	live    bool // the last line may still be in the writer's hands
+	live    bool  // the last line may still be in the writer's hands
+	taken   int64 // an unfinished last line that begins before it is taken
 	split   splitter
 	text    []byte // of a synthesized record, reused
 	damage  damageLog
@@ -96,6 +97,9 @@ func (r *Reader) begin(o Options) (err error) {
 		return r.beginZstd()
 	}
 	r.live = settling(r.opened.modTime, o.Now)
+	if o.Resume != nil {
+		r.taken = o.Resume.Taken
+	}
 	start, err := r.accept(o.Resume)
 	if err != nil {
 		return fmt.Errorf("read transcript: %w", err)
@@ -161,7 +165,7 @@ func (r *Reader) Next(tape *value.Tape) (collect.Event, error) {
 	}
 	captured, err := tape.Capture(trimBOM(line))
 	sound := err == nil
-	if !terminated && r.live && !(sound && closed(line)) {
+	if !terminated && r.live && r.at.Offset >= r.taken && !(sound && closed(line)) {
 		r.waiting, r.ended = len(line), true
 		return collect.Event{}, io.EOF
 	}

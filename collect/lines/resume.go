@@ -68,7 +68,7 @@ func (r *Reader) piece(from, to int64) ([]byte, error) {
 }
 
 // Finish says what was read; it is to be called once Next has returned io.EOF. It sets
-// the trailer's Complete, Resume, Problems and Damaged, the last two for the events
+// the trailer's Complete, Resume, Waiting, Problems and Damaged, the last two for the events
 // read here, and nothing else. Resume.Stamp.Size is the number of bytes consumed,
 // which both fingerprints describe: less than the file's size when an unfinished last
 // line was left alone. (Of a zstd stream, which is never resumed, it is the file's own
@@ -101,6 +101,7 @@ func (r *Reader) Finish() (collect.Trailer, error) {
 		},
 		Problems: r.damage.problems(r.path, r.at.Line+1, r.waiting),
 		Damaged:  r.damage.counts,
+		Waiting:  int64(r.waiting),
 	}, nil
 }
 
