@@ -40,13 +40,14 @@ func newWriter(level zstd.EncoderLevel) *zstd.Encoder {
 // Encode appends the frame of text to dst. The frame of an empty text has no checksum.
 func (e *Encoder) Encode(dst, text []byte) []byte { return e.z.EncodeAll(text, dst) }
 
-// Decoder reads the frames of an Encoder. It serves one goroutine.
+// Decoder reads the frames of an Encoder, which have been compared with their SHA-256
+// before: it does not look at a frame's own checksum. It serves one goroutine.
 type Decoder struct{ z *zstd.Decoder }
 
 // NewDecoder makes a decoder.
 func NewDecoder() *Decoder {
 	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxMemory(MaxPlain), zstd.WithDecoderMaxWindow(MaxPlain), zstd.WithDecodeAllCapLimit(true))
+		zstd.WithDecoderMaxMemory(MaxPlain), zstd.WithDecoderMaxWindow(MaxPlain), zstd.WithDecodeAllCapLimit(true), zstd.IgnoreChecksum(true))
 	if err != nil {
 		panic(fmt.Sprintf("chunk: fixed decoder options: %v", err))
 	}

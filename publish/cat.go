@@ -24,8 +24,8 @@ type Cell struct {
 	Text []byte // fvj1
 }
 
-// Cat finds a document by its id, in any pack of the store: a cell id (of:fid1:…)
-// or the sha256: id of a page. With rows given, ids of array elements inside those
+// Cat finds a document by its id, in the packs that a kept generation names: a cell id
+// (of:fid1:…) or the sha256: id of a page. With rows given, ids of array elements inside those
 // sessions' chunks are found too, by planning them anew.
 func (t *Target) Cat(ctx context.Context, id string, rows []*document.Row) (Cell, error) {
 	lib := t.library(ctx)
@@ -45,35 +45,53 @@ func (t *Target) Cat(ctx context.Context, id string, rows []*document.Row) (Cell
 func (t *Target) catDocument(lib *library, id string) (Cell, error) {
 	found := Cell{ID: id}
 	done := errors.New("found")
-	err := t.Store.List(lib.ctx, "packs/", func(e store.Entry) error {
-		name, err := store.ParsePackName(e.Name)
-		if err != nil {
-			return nil
+	searched := map[digest.Digest]bool{}
+	err := t.Log(lib.ctx, func(g LogEntry) error {
+		packs := []*document.Pack{g.Head.Root.Pack}
+		if g.Root != nil {
+			for _, f := range g.Root.Files {
+				packs = append(packs, f.Pack)
+			}
 		}
-		entries, err := pack.ReadTable(lib.ctx, t.Store, name)
-		if err != nil {
-			return err
-		}
-		for _, entry := range entries {
-			if entry.ID != id {
+		for _, p := range packs {
+			if searched[p.Name] {
 				continue
 			}
-			found.Pack = e.Name
-			found.Text, err = lib.text(document.Link{Pack: &document.Pack{Name: name}, Offset: entry.Offset, Length: entry.Length})
+			searched[p.Name] = true
+			at, ok, err := find(lib, p, id)
 			if err != nil {
 				return err
 			}
-			return done
+			if ok {
+				found.Pack = store.PackName(p.Name)
+				found.Text, err = lib.text(at)
+				return errors.Join(err, done)
+			}
 		}
 		return nil
 	})
-	if errors.Is(err, done) {
+	switch {
+	case err == nil:
+		err = ErrNoCell
+	case errors.Is(err, done) && found.Text != nil:
 		return found, nil
 	}
-	if err == nil {
-		err = ErrNoCell
-	}
 	return Cell{}, err
+}
+
+// find looks for a document in a pack. One that is gone, as an old generation's may be,
+// has none.
+func find(lib *library, p *document.Pack, id string) (document.Link, bool, error) {
+	entries, err := pack.ReadTable(lib.ctx, lib.store, p.Name)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return document.Link{}, false, unreadable(p, err)
+	}
+	for _, e := range entries {
+		if e.ID == id {
+			return document.Link{Pack: p, Offset: e.Offset, Length: e.Length}, true, nil
+		}
+	}
+	return document.Link{}, false, nil
 }
 
 // catElement looks for an element of one session's event lists.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"agentsync/chunk"
 	"agentsync/publish/document"
+	"agentsync/publish/pack"
 	"agentsync/publish/store"
 )
 
@@ -23,13 +23,16 @@ func (e *DamagedError) Error() string {
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// library reads documents by their links. It serves one goroutine.
+// library reads documents by their links, and nothing that the pack's name does not
+// vouch for: whoever begins at a signed head gets what its writer wrote, or a
+// *DamagedError. It serves one goroutine.
 type library struct {
-	ctx   context.Context
-	store store.Store
-	packs *document.Packs
-	codec *chunk.Decoder
-	frame []byte
+	ctx    context.Context
+	store  store.Store
+	tables *pack.Tables
+	packs  *document.Packs
+	codec  *chunk.Decoder
+	frame  []byte
 }
 
 // text returns a document's text; it is the caller's to keep.
@@ -37,31 +40,35 @@ func (l *library) text(at document.Link) ([]byte, error) { return l.textInto(at,
 
 // textInto appends a document's text to dst.
 func (l *library) textInto(at document.Link, dst []byte) ([]byte, error) {
-	name := store.PackName(at.Pack.Name)
-	frame, err := l.store.Get(l.ctx, name, at.Offset, at.Length, l.frame[:0])
-	if err != nil {
-		if errors.Is(err, store.ErrNotFound) || errors.Is(err, io.ErrUnexpectedEOF) { // gone, or cut off
-			return nil, &DamagedError{name, err}
-		}
-		return nil, fmt.Errorf("read %s: %w", name, err)
+	found, err := l.tables.Find(l.ctx, l.store, at.Pack.Name, at.Offset, at.Length)
+	if err == nil {
+		l.frame, err = pack.Read(l.ctx, l.store, at.Pack.Name, found, l.frame[:0])
 	}
-	l.frame = frame
-	text, err := l.decode(dst, frame)
 	if err != nil {
-		return nil, &DamagedError{name, fmt.Errorf("frame at %d: %w", at.Offset, err)}
+		return nil, unreadable(at.Pack, err)
+	}
+	text, err := l.decode(dst, l.frame, found.Plain)
+	if err != nil {
+		return nil, &DamagedError{store.PackName(at.Pack.Name), fmt.Errorf("frame at %d: %w", at.Offset, err)}
 	}
 	return text, nil
 }
 
-func (l *library) decode(dst, frame []byte) ([]byte, error) {
-	plain, err := chunk.PlainSize(frame)
-	if err != nil {
-		return nil, err
+// unreadable tells a pack that is damaged or gone from one that could not be read.
+func unreadable(p *document.Pack, err error) error {
+	name := store.PackName(p.Name)
+	var corrupt *pack.CorruptError
+	if errors.As(err, &corrupt) || errors.Is(err, store.ErrNotFound) {
+		return &DamagedError{name, err}
 	}
+	return fmt.Errorf("read %s: %w", name, err)
+}
+
+func (l *library) decode(dst, frame []byte, plain int64) ([]byte, error) {
 	if l.codec == nil {
 		l.codec = chunk.NewDecoder()
 	}
-	return l.codec.Decode(dst, frame, plain)
+	return l.codec.Decode(dst, frame, int(plain))
 }
 
 // parsed reads a document and parses it, marking what does not parse as damage.

@@ -101,7 +101,7 @@ func (m *mover) survey() (map[string]bool, error) {
 	for name := range m.chosen {
 		rows, err := pack.ReadTable(m.ctx, m.Store, name)
 		if err != nil {
-			return nil, fmt.Errorf("merge small packs: %w", err)
+			return nil, fmt.Errorf("merge small packs: %w", unreadable(m.packs.Of(name), err))
 		}
 		for _, e := range rows {
 			at := document.Link{Pack: m.packs.Of(name), Offset: e.Offset, Length: e.Length}
@@ -140,18 +140,17 @@ func (m *mover) copy(from document.Link) (document.Link, error) {
 	if !m.chosen[from.Pack.Name] {
 		return from, nil
 	}
-	name := store.PackName(from.Pack.Name)
 	from.Pack = m.packs.Of(from.Pack.Name)
 	if to, done := m.moved[from]; done {
 		return to, nil
 	}
 	e, ok := m.entries[from]
 	if !ok {
-		return from, &DamagedError{name, fmt.Errorf("no document at %d, where one is linked", from.Offset)}
+		return from, &DamagedError{store.PackName(from.Pack.Name), fmt.Errorf("no document at %d, where one is linked", from.Offset)}
 	}
-	frame, err := m.Store.Get(m.ctx, name, from.Offset, from.Length, nil)
+	frame, err := pack.Read(m.ctx, m.Store, from.Pack.Name, e.Located, nil)
 	if err != nil {
-		return from, &storeError{fmt.Errorf("merge %s: %w", name, err)}
+		return from, &storeError{fmt.Errorf("merge small packs: %w", unreadable(from.Pack, err))}
 	}
 	to, err := m.packer.add(e.ID, frame, int(e.Plain))
 	m.moved[from] = to

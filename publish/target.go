@@ -20,6 +20,7 @@ import (
 	"agentsync/ledger"
 	"agentsync/ledger/durable"
 	"agentsync/publish/document"
+	"agentsync/publish/pack"
 	"agentsync/publish/store"
 )
 
@@ -58,6 +59,7 @@ type Target struct {
 	format *document.Format
 	random sync.Mutex // held while Rand is read
 	lists  listings
+	tables pack.Tables
 }
 
 // What a caller asks of a failure to open.
@@ -129,7 +131,7 @@ func (t *Target) causes() hashgraph.Causes {
 }
 
 func (t *Target) library(ctx context.Context) *library {
-	return &library{ctx: ctx, store: t.Store, packs: &document.Packs{}}
+	return &library{ctx: ctx, store: t.Store, tables: &t.tables, packs: &document.Packs{}}
 }
 
 // stamp renders a time as every stored time is: UTC, milliseconds.

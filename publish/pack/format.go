@@ -15,17 +15,21 @@ import (
 // The file:
 //
 //	frames   end to end from offset 0
-//	table    one row a frame, in the same order: length, plain length, id
-//	trailer  table length, table checksum, count, magic
+//	table    one row a frame, in the same order: length, plain length, SHA-256, id
+//	trailer  table length, count, variant, magic
 //
 // Numbers in the table are unsigned varints, in the trailer little-endian. A row needs
 // no offset: it is the sum of the lengths before it, so no frame can overlap another
-// or leave a gap. An id is one byte of form, then 32 bytes for the forms of a digest,
-// or a length and the text.
+// or leave a gap. The SHA-256 is that of the frame's bytes. An id is one byte of form,
+// then 32 bytes for the forms of a digest, or a length and the text.
+//
+// The SHA-256 of table and trailer is the pack's name: it vouches for every frame, and
+// whoever wants one of them reads the end of the file and that frame alone. The variant
+// is 0, unless a damaged file stands at the name that it gives.
 const (
-	magic       = "asyncpk\x01" // the last byte is the version of the format
+	magic       = "asyncpk\x02" // the last byte is the version of the format
 	trailerSize = 8 + 8 + 8 + len(magic)
-	minRow      = 1 + 1 + 3 // bytes: two numbers, and an id of one letter
+	minRow      = 1 + 1 + len(digest.Digest{}) + 3 // bytes: two numbers, a digest, and an id of one letter
 
 	maxTable = 64 << 20 // bytes; over a million rows, where a pack has some thousands
 	maxID    = 1024     // bytes
@@ -87,6 +91,7 @@ func checkID(id string) error {
 func appendRow(table []byte, e Entry) []byte {
 	table = binary.AppendUvarint(table, uint64(e.Length))
 	table = binary.AppendUvarint(table, uint64(e.Plain))
+	table = append(table, e.Sum[:]...)
 	form, d := idForm(e.ID)
 	table = append(table, form)
 	if form != formText {
@@ -96,25 +101,15 @@ func appendRow(table []byte, e Entry) []byte {
 	return append(table, e.ID...)
 }
 
-func appendTrailer(dst, table []byte, count int) []byte {
-	dst = binary.LittleEndian.AppendUint64(dst, uint64(len(table)))
-	dst = binary.LittleEndian.AppendUint64(dst, checksum(table))
+func appendTrailer(dst []byte, tableSize, count int, variant uint64) []byte {
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(tableSize))
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(count))
+	dst = binary.LittleEndian.AppendUint64(dst, variant)
 	return append(dst, magic...)
 }
 
-// checksum guards the table when it is read without the rest of the file.
-func checksum(table []byte) uint64 {
-	d := digest.Sum(table)
-	return binary.LittleEndian.Uint64(d[:8])
-}
-
 // trailer is what the end of a pack says.
-type trailer struct {
-	tableSize int64
-	checksum  uint64
-	count     int64
-}
+type trailer struct{ tableSize, count int64 }
 
 // fieldError is damage in one field, before the pack's name is known.
 type fieldError struct {
@@ -144,18 +139,15 @@ func parseTrailer(b []byte, size int64) (trailer, error) {
 	if tableSize > maxTable || int64(tableSize) > size-int64(trailerSize) {
 		return trailer{}, damaged("table length", "%d bytes in a file of %d", tableSize, size)
 	}
-	count := binary.LittleEndian.Uint64(b[16:])
-	if count > tableSize/minRow {
+	count := binary.LittleEndian.Uint64(b[8:])
+	if count > tableSize/uint64(minRow) {
 		return trailer{}, damaged("count", "%d rows in a table of %d bytes", count, tableSize)
 	}
-	return trailer{int64(tableSize), binary.LittleEndian.Uint64(b[8:]), int64(count)}, nil
+	return trailer{int64(tableSize), int64(count)}, nil
 }
 
 // parseTable reads the table of a pack whose frames take framesSize bytes.
 func parseTable(table []byte, t trailer, framesSize int64) ([]Entry, error) {
-	if checksum(table) != t.checksum {
-		return nil, damaged("table", "its checksum differs")
-	}
 	entries := make([]Entry, 0, t.count)
 	r := rowReader{rest: table}
 	var offset int64
@@ -190,6 +182,7 @@ func (r *rowReader) row(offset, framesSize int64) Entry {
 	if e.Length == 0 {
 		r.fail("length", errors.New("is zero"))
 	}
+	copy(e.Sum[:], r.take("digest", int64(len(e.Sum))))
 	e.ID = r.id()
 	return e
 }

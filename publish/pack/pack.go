@@ -1,7 +1,8 @@
 // Package pack owns the file that carries many documents: frames end to end, a table
-// of them, a fixed trailer. A pack is named by the SHA-256 of the whole file. The
-// package compresses nothing and knows no document; it refuses to hand out a table
-// that does not fit its file exactly.
+// of them, a fixed trailer. The table holds the SHA-256 of each frame, and a pack is
+// named by that of its table and trailer, so that every frame can be checked against
+// the name alone. The package compresses nothing and knows no document; it hands out
+// no table and no frame that is not the one that the name vouches for.
 package pack
 
 import (
@@ -14,11 +15,12 @@ import (
 	"agentsync/publish/store"
 )
 
-// Located is the place of one frame in a pack.
+// Located is the place of one frame in a pack, and what lies there.
 type Located struct {
-	Offset int64 // bytes from the start of the file
-	Length int64 // bytes of the frame, never 0
-	Plain  int64 // bytes of the document before compression, as its writer said
+	Offset int64         // bytes from the start of the file
+	Length int64         // bytes of the frame, never 0
+	Plain  int64         // bytes of the document before compression, as its writer said
+	Sum    digest.Digest // of the frame
 }
 
 // Entry is one row of a pack's table.
@@ -41,15 +43,23 @@ func (e *CorruptError) Error() string {
 
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// Read appends the frame at a place of a pack to dst. A pack that ends before the frame
-// does is a *CorruptError.
+// Read appends the frame at a place of a pack, as its table gives it, to dst. Bytes
+// that are not that frame are a *CorruptError.
 func Read(ctx context.Context, s store.Store, name digest.Digest, at Located, dst []byte) ([]byte, error) {
-	if at.Offset < 0 || at.Length <= 0 || at.Length > maxFrame {
-		return dst, &CorruptError{name, "link", fmt.Errorf("offset %d, length %d", at.Offset, at.Length)}
-	}
-	dst, err := s.Get(ctx, store.PackName(name), at.Offset, at.Length, dst)
+	got, err := s.Get(ctx, store.PackName(name), at.Offset, at.Length, dst)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return dst, &CorruptError{name, "content", fmt.Errorf("no %d bytes at %d: %w", at.Length, at.Offset, err)}
 	}
-	return dst, err
+	if err != nil {
+		return dst, err
+	}
+	return got, check(name, at, got[len(dst):])
+}
+
+// check compares a frame with what the table says of it.
+func check(name digest.Digest, at Located, frame []byte) error {
+	if digest.Sum(frame) != at.Sum {
+		return &CorruptError{name, "content", fmt.Errorf("the frame at %d is not the one that was written", at.Offset)}
+	}
+	return nil
 }

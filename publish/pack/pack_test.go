@@ -94,11 +94,18 @@ func TestPack(t *testing.T) {
 			}
 		}
 	})
-	t.Run("the name is the digest of the whole file", func(t *testing.T) {
+	t.Run("the name is the digest of table and trailer, which name every frame", func(t *testing.T) {
 		s := mem.New()
-		name, _ := write(t, s, documents(2, sizes...))
-		if file := whole(t, s, name); digest.Sum(file) != name {
-			t.Fatalf("the file's digest is %s, its name %s", digest.Sum(file), name)
+		name, entries := write(t, s, documents(2, sizes...))
+		file := whole(t, s, name)
+		last := entries[len(entries)-1]
+		if d := digest.Sum(file[last.Offset+last.Length:]); d != name {
+			t.Fatalf("the digest of table and trailer is %s, the name %s", d, name)
+		}
+		for i, e := range entries {
+			if digest.Sum(file[e.Offset:][:e.Length]) != e.Sum {
+				t.Errorf("frame %d has another digest than its row", i)
+			}
 		}
 	})
 	t.Run("equal documents give an equal pack, and the second commit succeeds", func(t *testing.T) {
@@ -109,16 +116,26 @@ func TestPack(t *testing.T) {
 			t.Fatalf("%s and %s", first, second)
 		}
 	})
-	t.Run("a damaged pack of the same name is reported, not trusted", func(t *testing.T) {
+	t.Run("a damaged pack of the same name is neither trusted nor in the way", func(t *testing.T) {
 		s := mem.New()
-		w := newWriter(t, s)
-		add(t, w, documents(3, 10, 20))
-		name, _ := write(t, s, documents(3, 10, 20))
+		docs := documents(3, 10, 20)
+		name, _ := write(t, s, docs)
 		file := whole(t, s, name)
 		file[3] ^= 1
 		plant(t, s, name, file)
-		_, err := w.Commit(t.Context(), s)
-		wantCorrupt(t, err, name, "content")
+		second, _ := write(t, s, docs)
+		if second == name {
+			t.Fatal("the damaged pack was taken for the one that was written")
+		}
+		if err := pack.Verify(t.Context(), s, second, func(pack.Entry, []byte) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if third, _ := write(t, s, docs); third != second {
+			t.Fatalf("the third writing is %s, the second %s", third, second)
+		}
+		if !bytes.Equal(whole(t, s, name), file) {
+			t.Fatal("the damaged file was changed")
+		}
 	})
 	t.Run("a pack of nothing is a pack", func(t *testing.T) {
 		s := mem.New()
@@ -153,21 +170,6 @@ func TestPack(t *testing.T) {
 }
 
 func TestWriter(t *testing.T) {
-	t.Run("every frame is read back, buffered, written or half of each", func(t *testing.T) {
-		w := newWriter(t, mem.New())
-		docs := documents(5, sizes...)
-		for i, e := range add(t, w, docs) {
-			frame, err := w.ReadBack(e.Located)
-			if err != nil || !bytes.Equal(frame, docs[i].frame) {
-				t.Fatalf("frame %d: %d bytes, %v", i, len(frame), err)
-			}
-		}
-		for _, at := range []pack.Located{{Offset: -1, Length: 1}, {Offset: 0, Length: 1 << 40}, {Offset: 1 << 62, Length: 1}} {
-			if _, err := w.ReadBack(at); err == nil {
-				t.Errorf("%+v was read back", at)
-			}
-		}
-	})
 	t.Run("refused arguments change nothing", func(t *testing.T) {
 		w := newWriter(t, mem.New())
 		before := w.Size()
@@ -298,27 +300,36 @@ func TestVerify(t *testing.T) {
 	})
 }
 
-// table builds the end of a pack with a valid checksum from rows of any kind.
+// table builds a pack from rows of any kind.
 func table(frames int, count uint64, rows ...[]byte) []byte {
 	body := bytes.Join(rows, nil)
-	d := digest.Sum(body)
 	file := append(make([]byte, frames), body...)
 	file = binary.LittleEndian.AppendUint64(file, uint64(len(body)))
-	file = append(file, d[:8]...)
 	file = binary.LittleEndian.AppendUint64(file, count)
-	return append(file, "asyncpk\x01"...)
+	file = binary.LittleEndian.AppendUint64(file, 0)
+	return append(file, "asyncpk\x02"...)
 }
 
 func row(length, plain uint64, id string) []byte {
 	b := binary.AppendUvarint(binary.AppendUvarint(nil, length), plain)
+	b = append(b, make([]byte, 32)...)
 	b = binary.AppendUvarint(append(b, 0), uint64(len(id)))
 	return append(b, id...)
 }
 
+// named is the name that a file's own trailer gives it, as far as it has one.
+func named(file []byte) digest.Digest {
+	size := uint64(32)
+	if len(file) > 32 {
+		size += min(binary.LittleEndian.Uint64(file[len(file)-32:]), uint64(len(file)-32))
+	}
+	return digest.Sum(file[len(file)-int(min(size, uint64(len(file)))):])
+}
+
 func TestReadTableRefuses(t *testing.T) {
 	good := row(5, 9, "a")
-	version2 := table(5, 1, good)
-	version2[len(version2)-1] = 2
+	version3 := table(5, 1, good)
+	version3[len(version3)-1] = 3
 	huge := table(5, 1, good)
 	binary.LittleEndian.PutUint64(huge[len(huge)-32:], 1<<40)
 	tests := []struct {
@@ -326,12 +337,12 @@ func TestReadTableRefuses(t *testing.T) {
 		file  []byte
 		field string
 	}{
-		{"a file shorter than a trailer", []byte("asyncpk\x01"), "size"},
+		{"a file shorter than a trailer", []byte("asyncpk\x02"), "size"},
 		{"another kind of file", make([]byte, 100), "trailer"},
-		{"a newer format version", version2, "trailer"},
+		{"a newer format version", version3, "trailer"},
 		{"a table longer than the file", huge, "table length"},
 		{"more rows than the table can hold", table(5, 1<<60, good), "count"},
-		{"fewer rows than it counts", table(5, 2, row(5, 9, "a long id")), "entry 1 length"},
+		{"fewer rows than it counts", table(5, 2, row(5, 9, strings.Repeat("a", 60))), "entry 1 length"},
 		{"more rows than it counts", table(10, 1, good, good), "table"},
 		{"a frame beyond the table", table(5, 1, row(6, 9, "a")), "entry 0 length"},
 		{"frames that leave a gap", table(6, 1, good), "table"},
@@ -342,13 +353,13 @@ func TestReadTableRefuses(t *testing.T) {
 		{"an id that is not UTF-8", table(5, 1, row(5, 9, "\xff")), "entry 0 id"},
 		{"an id that is too long", table(5, 1, row(5, 9, strings.Repeat("a", 1025))), "entry 0 id length"},
 		{"a digest spelled as text", table(5, 1, row(5, 9, digest.Sum(nil).String())), "entry 0 id"},
-		{"an unknown form of id", table(5, 1, append([]byte{5, 9, 7}, make([]byte, 32)...)), "entry 0 id form"},
-		{"a number not in its shortest form", table(5, 1, append([]byte{0x85, 0x00, 9, 0, 1}, 'a')), "entry 0 length"},
+		{"an unknown form of id", table(5, 1, slices.Concat([]byte{5, 9}, make([]byte, 32), []byte{7}, make([]byte, 32))), "entry 0 id form"},
+		{"a number not in its shortest form", table(5, 1, append([]byte{0x85, 0x00, 9}, make([]byte, 40)...)), "entry 0 length"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			s := mem.New()
-			name := digest.Sum(test.file)
+			name := named(test.file)
 			plant(t, s, name, test.file)
 			_, err := pack.ReadTable(t.Context(), s, name)
 			wantCorrupt(t, err, name, test.field)
@@ -369,7 +380,7 @@ func FuzzReadTable(f *testing.F) {
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, file []byte) {
 		s := mem.New()
-		name := digest.Sum(file)
+		name := named(file)
 		plant(t, s, name, file)
 		entries, err := pack.ReadTable(t.Context(), s, name)
 		if err != nil {
@@ -379,8 +390,8 @@ func FuzzReadTable(f *testing.F) {
 			}
 			return
 		}
-		// What is accepted is exactly what a writer gives.
-		w := newWriter(t, s)
+		// What is accepted with its frames is exactly what a writer gives.
+		w := newWriter(t, mem.New())
 		var end int64
 		for _, e := range entries {
 			if e.Offset != end || e.Length <= 0 {
@@ -391,8 +402,78 @@ func FuzzReadTable(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		if again, err := w.Commit(t.Context(), s); err != nil || again != name {
+		sound := pack.Verify(t.Context(), s, name, func(pack.Entry, []byte) error { return nil }) == nil
+		variant := binary.LittleEndian.Uint64(file[len(file)-16:])
+		again, err := w.Commit(t.Context(), mem.New())
+		if err != nil || sound && variant == 0 && again != name {
 			t.Fatalf("written again it is %s, %v", again, err)
+		}
+	})
+}
+
+func TestAFrameIsReadOnlyAsTheNameVouchesForIt(t *testing.T) {
+	s := mem.New()
+	name, entries := write(t, s, documents(12, 10, 1, 30))
+	file := whole(t, s, name)
+	end := entries[2].Offset + entries[2].Length
+	for at := range file {
+		var tables pack.Tables
+		spoilt := bytes.Clone(file)
+		spoilt[at] ^= 0x10
+		plant(t, s, name, spoilt)
+		for _, e := range entries {
+			own := e.Offset <= int64(at) && int64(at) < e.Offset+e.Length || int64(at) >= end
+			found, err := tables.Find(t.Context(), s, name, e.Offset, e.Length)
+			if err == nil {
+				_, err = pack.Read(t.Context(), s, name, found, nil)
+			}
+			if !own && err != nil {
+				t.Fatalf("byte %d is no part of the frame at %d: %v", at, e.Offset, err)
+			}
+			if own {
+				wantCorrupt(t, err, name, "")
+			}
+		}
+	}
+}
+
+func TestTables(t *testing.T) {
+	s := mem.New()
+	name, entries := write(t, s, documents(13, slices.Repeat([]int{2}, 3000)...))
+	var tables pack.Tables
+	t.Run("many readers read a table once", func(t *testing.T) {
+		s.ResetCalls()
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				for _, e := range entries[i:] {
+					if got, err := tables.Find(t.Context(), s, name, e.Offset, e.Length); err != nil || got != e.Located {
+						t.Errorf("%+v, %v; want %+v", got, err, e.Located)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		if n := s.Calls(mem.Get); n > 2 {
+			t.Errorf("%d reads", n)
+		}
+	})
+	t.Run("a link to no frame is damage", func(t *testing.T) {
+		e := entries[7]
+		for _, at := range [][2]int64{{e.Offset + 1, e.Length}, {e.Offset, e.Length + 1}, {-1, 2}, {1 << 40, 2}} {
+			_, err := tables.Find(t.Context(), s, name, at[0], at[1])
+			wantCorrupt(t, err, name, "link")
+		}
+	})
+	t.Run("what could not be read is read again", func(t *testing.T) {
+		var fresh pack.Tables
+		s.Inject(mem.Fault{Op: mem.Get, Times: 1, Before: store.ErrReadOnly})
+		if _, err := fresh.Find(t.Context(), s, name, 0, 2); !errors.Is(err, store.ErrReadOnly) {
+			t.Fatal(err)
+		}
+		if _, err := fresh.Find(t.Context(), s, name, 0, 2); err != nil {
+			t.Fatal(err)
 		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"slices"
 
@@ -19,8 +18,8 @@ const (
 
 // ReadTable returns the rows of a pack in the order of its frames. It reads the end of
 // the file, and a second time when the table is long; the frames are not looked at. A
-// table that does not fit its file exactly is a *CorruptError, an absent pack
-// store.ErrNotFound.
+// table that is not the one the name vouches for, or does not fit its file exactly, is
+// a *CorruptError, an absent pack store.ErrNotFound.
 func ReadTable(ctx context.Context, s store.Store, name digest.Digest) ([]Entry, error) {
 	size, err := s.Stat(ctx, store.PackName(name))
 	if err != nil {
@@ -44,8 +43,11 @@ func readTable(ctx context.Context, s store.Store, name digest.Digest, size int6
 			return nil, err
 		}
 	}
-	table := end[int64(len(end))-whole : len(end)-trailerSize]
-	entries, err := parseTable(table, t, size-whole)
+	end = end[int64(len(end))-whole:]
+	if got := digest.Sum(end); got != name {
+		return nil, &CorruptError{name, "table", fmt.Errorf("it is that of pack %s", got.Hex())}
+	}
+	entries, err := parseTable(end[:t.tableSize], t, size-whole)
 	if err != nil {
 		return nil, asCorrupt(name, err)
 	}
@@ -73,10 +75,9 @@ func asCorrupt(name digest.Digest, err error) error {
 	return err
 }
 
-// Verify reads a whole pack, hands out each frame in order, and then compares the
-// SHA-256 of what it read with the name. A frame is valid during the call only, and
-// counts for something only if Verify returns nil in the end. It keeps a few MiB, or
-// the longest frame if that is more. An error of each ends the reading and is returned.
+// Verify reads a whole pack and hands out each frame in order, once it has been compared
+// with the table. A frame is valid during the call only. It keeps a few MiB, or the
+// longest frame if that is more. An error of each ends the reading and is returned.
 func Verify(ctx context.Context, s store.Store, name digest.Digest, each func(e Entry, frame []byte) error) error {
 	size, err := s.Stat(ctx, store.PackName(name))
 	if err != nil {
@@ -89,29 +90,20 @@ func Verify(ctx context.Context, s store.Store, name digest.Digest, each func(e 
 	content := newStream(s, name, size)
 	for _, e := range entries {
 		frame, err := content.next(ctx, e.Length)
+		if err == nil {
+			err = check(name, e.Located, frame)
+		}
+		if err == nil {
+			err = each(e, frame)
+		}
 		if err != nil {
 			return err
 		}
-		if err := each(e, frame); err != nil {
-			return err
-		}
 	}
-	return content.close(ctx)
+	return nil
 }
 
-// checkStored compares the pack stored under name with its digest and a known size.
-func checkStored(ctx context.Context, s store.Store, name digest.Digest, size int64) error {
-	stored, err := s.Stat(ctx, store.PackName(name))
-	if err != nil {
-		return err
-	}
-	if stored != size {
-		return &CorruptError{name, "size", fmt.Errorf("%d bytes, not %d", stored, size)}
-	}
-	return newStream(s, name, size).close(ctx)
-}
-
-// stream reads a pack from start to end in windows and hashes what it reads.
+// stream reads a pack from start to end in windows.
 type stream struct {
 	store  store.Store
 	name   digest.Digest
@@ -119,11 +111,10 @@ type stream struct {
 	read   int64  // bytes read so far
 	unread []byte // read, but not handed out
 	buffer []byte
-	hash   hash.Hash
 }
 
 func newStream(s store.Store, name digest.Digest, size int64) *stream {
-	return &stream{store: s, name: name, size: size, hash: digest.New()}
+	return &stream{store: s, name: name, size: size}
 }
 
 // next returns the next length bytes, valid until the next call.
@@ -153,23 +144,7 @@ func (c *stream) fill(ctx context.Context, length int64) error {
 	if err != nil {
 		return fmt.Errorf("read pack %s: %w", c.name.Hex(), err)
 	}
-	fresh := c.buffer[carried:]
-	c.hash.Write(fresh)
-	c.read += int64(len(fresh))
+	c.read += int64(len(c.buffer) - carried)
 	c.unread = c.buffer
-	return nil
-}
-
-// close reads what is left and compares the digest of everything with the name.
-func (c *stream) close(ctx context.Context) error {
-	for c.read < c.size {
-		c.unread = nil
-		if err := c.fill(ctx, min(window, c.size-c.read)); err != nil {
-			return err
-		}
-	}
-	if got := digest.Of(c.hash); got != c.name {
-		return &CorruptError{c.name, "content", fmt.Errorf("its digest is %s", got.Hex())}
-	}
 	return nil
 }

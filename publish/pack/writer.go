@@ -1,12 +1,11 @@
 package pack
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
+	"slices"
 	"sync"
 
 	"agentsync/hashgraph/digest"
@@ -23,7 +22,6 @@ type Writer struct {
 	staged store.Staged
 	buffer []byte
 	start  int64 // bytes already in staged
-	hash   hash.Hash
 	table  []byte
 	count  int
 	err    error // the first failure to write, or errClosed; the pack is then lost
@@ -33,7 +31,7 @@ var errClosed = errors.New("pack is closed")
 
 // NewWriter returns an empty pack that stages its bytes in staged and closes it.
 func NewWriter(staged store.Staged) *Writer {
-	return &Writer{staged: staged, buffer: make([]byte, 0, bufferSize), hash: digest.New()}
+	return &Writer{staged: staged, buffer: make([]byte, 0, bufferSize)}
 }
 
 // Add appends a frame, plain bytes long before compression, under id and returns its
@@ -46,12 +44,13 @@ func (w *Writer) Add(id string, frame []byte, plain int) (Located, error) {
 	if len(frame) == 0 || int64(len(frame)) > maxFrame || plain < 0 || int64(plain) > maxPlain {
 		return Located{}, fmt.Errorf("add %s to pack: a frame of %d bytes for %d", id, len(frame), plain)
 	}
+	sum := digest.Sum(frame)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.err == nil && len(w.table)+len(id)+32 > maxTable {
+	if w.err == nil && len(w.table)+len(id)+64 > maxTable {
 		return Located{}, fmt.Errorf("add %s to pack: its table is full", id)
 	}
-	at := Located{Offset: w.size(), Length: int64(len(frame)), Plain: int64(plain)}
+	at := Located{Offset: w.size(), Length: int64(len(frame)), Plain: int64(plain), Sum: sum}
 	if err := w.write(frame); err != nil {
 		return Located{}, fmt.Errorf("add %s to pack: %w", id, err)
 	}
@@ -76,48 +75,60 @@ func (w *Writer) Count() int {
 	return w.count
 }
 
-// ReadBack returns a copy of a frame that Add has placed.
-func (w *Writer) ReadBack(at Located) ([]byte, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.err != nil {
-		return nil, fmt.Errorf("read back from pack: %w", w.err)
-	}
-	if at.Offset < 0 || at.Length < 0 || at.Length > w.size()-at.Offset {
-		return nil, fmt.Errorf("read back from pack: %d bytes at %d were not added", at.Length, at.Offset)
-	}
-	if at.Offset >= w.start {
-		return bytes.Clone(w.buffer[at.Offset-w.start:][:at.Length]), nil
-	}
-	frame := make([]byte, at.Length)
-	staged := frame[:min(at.Length, w.start-at.Offset)]
-	if n, err := w.staged.ReadAt(staged, at.Offset); n < len(staged) {
-		return nil, fmt.Errorf("read back from pack: %w", err)
-	}
-	copy(frame[len(staged):], w.buffer)
-	return frame, nil
-}
-
-// Commit ends the pack and stores it, durably, under the digest it returns. A pack of
-// that name already in s is read through: equal content is success, other content a
-// *CorruptError of that pack. The writer is closed either way.
+// Commit ends the pack and stores it, durably, under the name it returns. A pack of
+// that name already in s is read through: a sound one is success, and a damaged one is
+// left alone, while the pack takes another name. The writer is closed either way.
 func (w *Writer) Commit(ctx context.Context, s store.Store) (digest.Digest, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.finish(); err != nil {
-		return digest.Digest{}, fmt.Errorf("commit pack: %w", errors.Join(err, w.discard()))
-	}
-	size := w.start
-	w.err = errClosed
-	name := digest.Of(w.hash)
-	err := w.staged.Commit(ctx, store.PackName(name))
-	if errors.Is(err, store.ErrExists) {
-		err = checkStored(ctx, s, name, size)
+	name, standing, err := w.finish(ctx, s)
+	if err != nil || standing {
+		err = errors.Join(err, w.discard())
+	} else {
+		w.err = errClosed
+		if err = w.staged.Commit(ctx, store.PackName(name)); errors.Is(err, store.ErrExists) {
+			_, err = stands(ctx, s, name)
+		}
 	}
 	if err != nil {
 		return digest.Digest{}, fmt.Errorf("commit pack: %w", err)
 	}
 	return name, nil
+}
+
+// variants is how many names a pack may have.
+const variants = 8
+
+// finish names the pack and writes its end, unless it stands in s already.
+func (w *Writer) finish(ctx context.Context, s store.Store) (name digest.Digest, standing bool, err error) {
+	if w.err != nil {
+		return name, false, w.err
+	}
+	var end []byte
+	for variant := range uint64(variants) {
+		end = appendTrailer(slices.Clip(w.table), len(w.table), w.count, variant)
+		name = digest.Sum(end)
+		var damage *CorruptError
+		if standing, err = stands(ctx, s, name); !errors.As(err, &damage) {
+			break
+		}
+	}
+	if err != nil || standing {
+		return name, standing, err
+	}
+	if err := w.write(end); err != nil {
+		return name, false, err
+	}
+	return name, false, w.flush()
+}
+
+// stands reports whether a pack of that name is in s, and sound.
+func stands(ctx context.Context, s store.Store, name digest.Digest) (bool, error) {
+	err := Verify(ctx, s, name, func(Entry, []byte) error { return nil })
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Discard forgets the pack. After Commit it does nothing.
@@ -136,17 +147,6 @@ func (w *Writer) discard() error {
 }
 
 func (w *Writer) size() int64 { return w.start + int64(len(w.buffer)) }
-
-// finish writes the table, the trailer and all that is buffered.
-func (w *Writer) finish() error {
-	if err := w.write(w.table); err != nil {
-		return err
-	}
-	if err := w.write(appendTrailer(nil, w.table, w.count)); err != nil {
-		return err
-	}
-	return w.flush()
-}
 
 func (w *Writer) write(p []byte) error {
 	if w.err != nil {
@@ -185,7 +185,6 @@ func (w *Writer) emit(p []byte) error {
 		w.err = err
 		return err
 	}
-	w.hash.Write(p)
 	w.start += int64(n)
 	return nil
 }
