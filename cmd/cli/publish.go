@@ -243,7 +243,7 @@ func (v *invocation) showDamage(s publish.SessionReport) {
 	where := ""
 	if len(s.Problems) > 0 {
 		p := s.Problems[0]
-		where = fmt.Sprintf("; the first: line %d, %s", p.Line, p.Message)
+		where = "; the first: " + p.Message
 	}
 	v.out.warn("%s: %s kept byte for byte%s", s.Key, counted(s.Damaged, "damaged record", "damaged records"), where)
 }

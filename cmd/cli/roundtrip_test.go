@@ -42,18 +42,27 @@ func newStation(t *testing.T, agents string) *station {
 // run runs the program, expects the exit code, and returns the last JSON object.
 func (s *station) run(code int, args ...string) map[string]any {
 	s.Helper()
+	rows := s.all(code, args...)
+	return rows[len(rows)-1]
+}
+
+// all runs the program, expects the exit code, and returns every JSON object.
+func (s *station) all(code int, args ...string) (objects []map[string]any) {
+	s.Helper()
 	var stdout, stderr bytes.Buffer
 	args = append([]string{"agentsync", "--config", filepath.Join(s.dir, "config.yaml"), "--state", filepath.Join(s.dir, "state"),
 		"--store", filepath.Join(s.dir, "store"), "--json"}, args...)
 	if got := Main(args, strings.NewReader(""), &stdout, &stderr); got != code {
 		s.Fatalf("%v: exit %d, want %d\n%s%s", args[7:], got, code, stdout.String(), stderr.String())
 	}
-	rows := strings.Split(strings.TrimSpace(stdout.String()), "\n")
-	var last map[string]any
-	if err := json.Unmarshal([]byte(rows[len(rows)-1]), &last); err != nil {
-		s.Fatalf("%v: %v in %q", args[7:], err, rows[len(rows)-1])
+	for line := range strings.Lines(stdout.String()) {
+		var o map[string]any
+		if err := json.Unmarshal([]byte(line), &o); err != nil {
+			s.Fatalf("%v: %v in %q", args[7:], err, line)
+		}
+		objects = append(objects, o)
 	}
-	return last
+	return objects
 }
 
 // comesBack publishes, verifies every hash, restores everything elsewhere and
@@ -75,6 +84,36 @@ func (s *station) comesBack(into string) {
 	if want, err := os.ReadFile(filepath.Join(s.agents, names)); err == nil {
 		if got, err := os.ReadFile(filepath.Join(out, names)); err != nil || !bytes.Equal(got, want) {
 			s.Errorf("%s does not come back: %v", names, err)
+		}
+	}
+}
+
+// showsEveryMessage shows every session in both ways: what is shown and what is said to be
+// left out are all its messages, and --full leaves out none.
+func (s *station) showsEveryMessage() {
+	s.Helper()
+	for _, row := range s.all(0, "ls", "--all") {
+		if row["message_type"] != "session" {
+			continue
+		}
+		key := row["key"].(string)
+		for _, args := range [][]string{{}, {"--full"}, {"--system"}, {"--limit", "3"}, {"--full", "--limit", "3"}} {
+			rows := s.all(0, append([]string{"show", key}, args...)...)
+			sum := rows[len(rows)-1]
+			n := func(field string) int { return int(sum[field].(float64)) }
+			left := n("compacted") + n("before_break") + n("branches") + n("notes") + n("system") + n("limited")
+			if n("shown")-n("queued")+left != n("messages") {
+				s.Errorf("show %s %v: %v", key, args, sum)
+			}
+			shown := 0
+			for _, one := range rows {
+				if one["message_type"] == "message" {
+					shown++
+				}
+			}
+			if shown != n("shown") || len(args) == 1 && args[0] == "--full" && left != 0 {
+				s.Errorf("show %s %v shows %d: %v", key, args, shown, sum)
+			}
 		}
 	}
 }
@@ -135,6 +174,7 @@ func TestEveryOddInputComesBack(t *testing.T) {
 			s := newStation(t, agents)
 			s.rest(time.Hour)
 			s.comesBack("out")
+			s.showsEveryMessage()
 			for k := range c.Later {
 				if err := c.WriteLater(agents, k); err != nil {
 					t.Fatal(err)
@@ -212,8 +252,28 @@ func TestRecordedTranscriptsComeBack(t *testing.T) {
 				if err := os.CopyFS(filepath.Join(agents, agent), os.DirFS(filepath.Join(corpus, agent, set.Name()))); err != nil {
 					t.Fatal(err)
 				}
-				newStation(t, agents).comesBack("out")
+				s := newStation(t, agents)
+				s.comesBack("out")
+				s.showsEveryMessage()
 			})
 		}
+	}
+}
+
+// TestRecordedSessionsShowEveryMessage runs over the project's own recordings.
+func TestRecordedSessionsShowEveryMessage(t *testing.T) {
+	for _, set := range []string{"claude/real/config", "claude/edge/config", "codex/home", "codex/legacy-home"} {
+		t.Run(set, func(t *testing.T) {
+			agents := t.TempDir()
+			agent, _, _ := strings.Cut(set, "/")
+			from := filepath.Join("..", "..", "fixtures", "sessions", filepath.FromSlash(set))
+			if err := os.CopyFS(filepath.Join(agents, agent), os.DirFS(from)); err != nil {
+				t.Fatal(err)
+			}
+			s := newStation(t, agents)
+			s.rest(time.Hour)
+			s.run(0, "publish")
+			s.showsEveryMessage()
+		})
 	}
 }

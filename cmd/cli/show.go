@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
 	"unicode/utf8"
 
 	urfave "github.com/urfave/cli/v2"
 
-	"agentsync/collect/drivers"
 	"agentsync/collect/value"
 	"agentsync/publish"
 	"agentsync/publish/document"
@@ -23,10 +21,11 @@ func (v *invocation) showVerb() *urfave.Command {
 		Usage:     "show one published session: what it is, and its conversation",
 		ArgsUsage: "KEY",
 		Description: "KEY is a session's key or native id, or the beginning of one. Of a Claude session the conversation is what " +
-			"its client would show; a line before it tells how much was compacted away, and --full shows that too.",
+			"its client would show. A line before it tells how many messages are not shown, and why: compacted away, before a break " +
+			"in the chain, on other branches. With --full every message is shown, in the order in which they were written.",
 		UsageText: "agentsync show 3f2a\nagentsync show claude/3f2a --full\nagentsync show 3f2a --limit 10 --json",
 		Flags: []urfave.Flag{
-			&urfave.BoolFlag{Name: "full", Usage: "also messages that were compacted away, and every text whole"},
+			&urfave.BoolFlag{Name: "full", Usage: "every message, and every text whole"},
 			&urfave.IntFlag{Name: "limit", Usage: "the last `N` messages only"},
 			&urfave.BoolFlag{Name: "system", Usage: "also system messages"},
 			generationFlag(),
@@ -57,25 +56,26 @@ type messageObject struct {
 	CreatedAt *string `json:"created_at"`
 	Text      string  `json:"text"`
 	Cut       bool    `json:"cut"` // the text goes on; --full shows it
-	Compacted bool    `json:"compacted,omitempty"`
+	// Place is why the agent does not show the message, "" when it does.
+	Place string `json:"place,omitempty"`
 	// Holds are the parts of a message, by type and name.
 	Holds []string `json:"holds,omitempty"`
 }
 
-// showSummary ends the conversation. Messages counts all of the session.
+// showSummary ends the conversation. Messages are those of the session, and Messages +
+// Queued is Shown and everything that follows Queued up to Messages.
 type showSummary struct {
-	Type      string `json:"message_type"`
-	Shown     int    `json:"shown"`
-	Compacted int    `json:"compacted"`
-	Messages  int    `json:"messages"`
-	Events    int    `json:"events"`
-}
-
-// conversation is the order in which events are shown.
-type conversation struct {
-	events    []int
-	compacted int // of events, how many stand before what the client shows
-	hidden    int // compacted away and not among events
+	Type        string `json:"message_type"`
+	Shown       int    `json:"shown"`
+	Queued      int    `json:"queued"`
+	Compacted   int    `json:"compacted"`
+	BeforeBreak int    `json:"before_break"`
+	Branches    int    `json:"branches"`
+	Notes       int    `json:"notes"`
+	System      int    `json:"system"`
+	Limited     int    `json:"limited"`
+	Messages    int    `json:"messages"`
+	Events      int    `json:"events"`
 }
 
 func (v *invocation) show(ctx context.Context, c *urfave.Context) error {
@@ -108,16 +108,65 @@ func (v *invocation) show(ctx context.Context, c *urfave.Context) error {
 		}
 		return v.showSideFiles(row, files)
 	}
-	order, err := conversationOf(session, c.Bool("full"), c.Bool("system"))
+	rows, err := thread(view, row)
 	if err != nil {
 		return err
 	}
-	order.last(c.Int("limit"))
-	shown, err := v.showMessages(session, order, c.Bool("full"))
-	if err != nil || !v.out.asJSON {
-		return err
+	want := choiceOfMessages{full: c.Bool("full"), system: c.Bool("system") || c.Bool("full")}
+	var all []*conversation
+	for i, part := range rows {
+		if i > 0 {
+			if session, err = view.Session(part); err != nil {
+				return err
+			}
+		}
+		one, err := conversationOf(session, want)
+		if err != nil {
+			return err
+		}
+		all = append(all, one)
 	}
-	return v.out.object(showSummary{"summary", shown, order.compacted + order.hidden, row.Messages, row.Events})
+	keepLast(all, c.Int("limit"))
+	return v.showConversation(all, want.full)
+}
+
+// showConversation prints what is shown of a thread's sessions, after what is not.
+func (v *invocation) showConversation(all []*conversation, full bool) error {
+	if left, unasked := leftText(all); left != "" {
+		if unasked {
+			left += "; agentsync show --full " + all[0].session.Row.Key
+		}
+		if err := v.out.note("\nmessages not shown: %s", left); err != nil {
+			return err
+		}
+	}
+	summary := showSummary{Type: "summary"}
+	for i, o := range all {
+		if i > 0 {
+			if err := v.out.note("\n── goes on in %s", o.session.Row.Key); err != nil {
+				return err
+			}
+		}
+		if err := v.showMessages(o, full); err != nil {
+			return err
+		}
+		summary.add(o)
+	}
+	if !v.out.asJSON {
+		return nil
+	}
+	return v.out.object(summary)
+}
+
+func (s *showSummary) add(o *conversation) {
+	s.Shown += len(o.events)
+	s.Queued += len(o.queued)
+	for at, to := range map[place]*int{compacted: &s.Compacted, beforeBreak: &s.BeforeBreak, aside: &s.Branches,
+		noted: &s.Notes, ofSystem: &s.System, limited: &s.Limited} {
+		*to += o.left[at]
+	}
+	s.Messages += o.session.Row.Messages
+	s.Events += o.session.Row.Events
 }
 
 // sideFileObject is one file of a set of side files, in JSON.
@@ -148,66 +197,9 @@ func (v *invocation) showSideFiles(row *document.Row, files []publish.SideFile) 
 	return v.out.table(list)
 }
 
-// last keeps the last n events, all for 0.
-func (o *conversation) last(n int) {
-	drop := len(o.events) - n
-	if n == 0 || drop <= 0 {
-		return
-	}
-	o.events = o.events[drop:]
-	gone := min(drop, o.compacted)
-	o.compacted -= gone
-	o.hidden += gone
-}
-
-// conversationOf decides which events are shown, by the rules of the session's client
-// or else all messages as they stand.
-func conversationOf(s *publish.Session, full, system bool) (conversation, error) {
-	var o conversation
-	var failed error
-	agent := strings.Contains(s.Row.NativeSessionID, "/agent-")
-	visible, ok := drivers.VisibleOf(s.Row.Driver, eventLines(s, &failed), drivers.Transcript{Size: s.Manifest.Size, Agent: agent, System: system})
-	if failed != nil {
-		return o, failed
-	}
-	if ok {
-		o.events, o.hidden = visible.Events, len(visible.Compacted)
-		if full {
-			o.events = append(append([]int{}, visible.Compacted...), visible.Events...)
-			o.compacted, o.hidden = o.hidden, 0
-		}
-		return o, nil
-	}
-	err := s.Messages(0, func(_ int, m value.Value) error {
-		if index, ok := m.Path("rawIndex").Integer(); ok && (system || m.Path("role").Str() != "system") {
-			o.events = append(o.events, int(index))
-		}
-		return nil
-	})
-	return o, err
-}
-
-// eventLines gives a session's own lines; what ends them early goes to failed.
-func eventLines(s *publish.Session, failed *error) iter.Seq2[int, []byte] {
-	return func(yield func(int, []byte) bool) {
-		err := s.Events(func(i int, e *document.ChunkEvent) error {
-			line := e.Text
-			if !e.Plain {
-				line = e.Raw
-			}
-			if !yield(i, line) {
-				return errEnough
-			}
-			return nil
-		})
-		if !errors.Is(err, errEnough) {
-			*failed = err
-		}
-	}
-}
-
-// showMessages prints the messages of the chosen events, and returns how many.
-func (v *invocation) showMessages(s *publish.Session, o conversation, full bool) (int, error) {
+// showMessages prints the messages of a conversation.
+func (v *invocation) showMessages(o *conversation, full bool) error {
+	s := o.session
 	wanted := make(map[int]*messageObject, len(o.events))
 	for _, event := range o.events {
 		wanted[event] = nil
@@ -223,27 +215,24 @@ func (v *invocation) showMessages(s *publish.Session, o conversation, full bool)
 		err = enrich(s, wanted, full)
 	}
 	if err != nil {
-		return 0, err
+		return err
 	}
-	if o.hidden > 0 {
-		if err := v.out.note("%s before this not shown: agentsync show --full %s", counted(o.hidden, "message", "messages"), s.Row.Key); err != nil {
-			return 0, err
+	for _, event := range o.events {
+		m, at := wanted[event], o.places[event]
+		if o.summaries[event] {
+			m.Role = roleSummary
+		}
+		m.Place = at.String()
+		if err := v.showMessage(m, at.text()); err != nil {
+			return err
 		}
 	}
-	shown := 0
-	for i, event := range o.events {
-		m := wanted[event]
-		if m == nil {
-			continue
-		}
-		shown++
-		m.Compacted = i < o.compacted
-		if err := v.showMessage(m); err != nil {
-			return shown, err
-		}
-	}
-	return shown, nil
+	return nil
 }
+
+// roleSummary is the role of a message that the agent wrote in place of what it compacted
+// away: nobody said it.
+const roleSummary = "summary"
 
 // previewUnits is the length at which a normalized message's preview ends, in UTF-16
 // units.
@@ -376,7 +365,7 @@ func contentText(v value.Value) string {
 	return ""
 }
 
-func (v *invocation) showMessage(m *messageObject) error {
+func (v *invocation) showMessage(m *messageObject, why string) error {
 	if v.out.asJSON {
 		return v.out.object(m)
 	}
@@ -384,8 +373,8 @@ func (v *invocation) showMessage(m *messageObject) error {
 	if m.CreatedAt != nil {
 		head += "  " + timeText(m.CreatedAt)
 	}
-	if m.Compacted {
-		head += "  (compacted away)"
+	if why != "" {
+		head += "  (" + why + ")"
 	}
 	if err := v.out.line("\n%s", clean(head)); err != nil {
 		return err

@@ -68,6 +68,28 @@ func completedCommands(nodes []*node) map[*node]bool {
 	return completed
 }
 
+// notes are the indexes of the lines that are not among the entries made of them.
+func notes(nodes []*node, entries []Entry) (left []int) {
+	shown := make(map[int]bool, len(entries))
+	for _, e := range entries {
+		shown[e.Index] = true
+	}
+	for _, n := range nodes {
+		if !shown[n.index] {
+			left = append(left, n.index)
+		}
+	}
+	return left
+}
+
+// breakOf is the index of a branch's root that names a line which is not there, else -1.
+func (t *tree) breakOf(path []*node) int {
+	if len(path) == 0 || path[0].parent == "" || t.byID[path[0].parent] != nil {
+		return -1
+	}
+	return path[0].index
+}
+
 // before are the messages in front of the branch's root, if a compaction made it one.
 func (t *tree) before(path, visible []*node, o ChainOptions) []Entry {
 	if len(path) == 0 || !path[0].boundary {

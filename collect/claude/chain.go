@@ -37,7 +37,14 @@ type Conversation struct {
 	Messages []Entry // what the client answers
 	// Before are the messages that compactions took away from Messages, oldest first.
 	Before []Entry
-	agent  *AgentOptions
+	// Notes are lines on the shown branch that the client leaves out, by index.
+	Notes []int
+	// Summaries are the lines that stand for what was compacted away, by index.
+	Summaries []int
+	// Break is the index of the branch's first line when that names a parent that no line
+	// has, else -1: what stands before it cannot be told to belong to the branch.
+	Break int
+	agent *AgentOptions
 }
 
 // Chain finds the messages that the client shows of a transcript (spec, agents 3.3): one
@@ -48,10 +55,17 @@ func Chain(lines iter.Seq2[int, []byte], o ChainOptions) *Conversation {
 	t := readTree(lines, o.Size > wholeReadSize)
 	t.relink()
 	path, below := t.path(o.Agent != nil)
-	c := &Conversation{agent: o.Agent}
+	c := &Conversation{agent: o.Agent, Break: t.breakOf(path)}
 	visible := t.withParallel(path)
-	c.Messages = t.entries(append(visible, below...), len(visible), o)
+	all := append(visible, below...)
+	c.Messages = t.entries(all, len(visible), o)
 	c.Before = t.before(path, visible, o)
+	c.Notes = notes(all, c.Messages)
+	for _, n := range t.nodes {
+		if n.summary {
+			c.Summaries = append(c.Summaries, n.index)
+		}
+	}
 	c.Messages = c.Messages[min(o.Offset, len(c.Messages)):]
 	if o.Limit > 0 {
 		c.Messages = c.Messages[:min(o.Limit, len(c.Messages))]

@@ -51,6 +51,7 @@ type node struct {
 	queued    *queuedCommand
 	keeps     []preserved // the same lines told in two ways: as a list, as a segment
 	boundary  bool
+	summary   bool // stands for what a compaction took away
 }
 
 // queuedCommand is what a person typed while a turn was running.
@@ -134,6 +135,7 @@ func (n *node) readUser(v value.Value) {
 			}
 		}
 	}
+	n.summary = truthy(v, "isCompactSummary")
 	n.prompt = len(n.answers) == 0 && (content.Kind() == value.Array || content.Kind() == value.String)
 	if content.Kind() != value.String {
 		return

@@ -28,7 +28,9 @@ type catalog struct {
 	absent   bool
 }
 
-// newCatalog gives every file its native id. A rollout has the UUID that ends its name;
+// newCatalog gives every file its native id. A rollout has the UUID that ends its name, and
+// one that goes on with a thread in a file of its own, rollout-TIME-THREAD_SEGMENT.jsonl,
+// has THREAD/SEGMENT;
 // where several files have the same one, the newest by name has the bare id and the
 // others have id@path. Every other file has its path below the home for an id.
 func newCatalog(homes []home, seen found, titles []names) *catalog {
@@ -38,8 +40,11 @@ func newCatalog(homes []home, seen found, titles []names) *catalog {
 	for i := range c.files {
 		f := &c.files[i]
 		place := placeOf(homes[f.home], f.rel)
-		bare, isRollout := threadID(f.rel)
-		if !isRollout {
+		bare, segment, isRollout := threadID(f.rel)
+		if segment != "" {
+			bare += "/" + segment
+		}
+		if id, err := collect.SessionID(bare); !isRollout || err != nil || id != bare {
 			bare = place
 		}
 		f.id = bare
@@ -55,7 +60,31 @@ func newCatalog(homes []home, seen found, titles []names) *catalog {
 		c.byID[f.id] = i
 		f.stamp.Side = c.side(*f)
 	}
+	c.linkSegments()
 	return c
+}
+
+// linkSegments puts what goes on with a thread below the thread's own file or, where that
+// is not there, below the oldest of them.
+func (c *catalog) linkSegments() {
+	oldest := map[string]string{}
+	for _, f := range c.files { // newest first
+		if thread, segment, ok := threadID(f.rel); ok && segment != "" {
+			oldest[thread] = f.id
+		}
+	}
+	for i := range c.files {
+		f := &c.files[i]
+		thread, segment, ok := threadID(f.rel)
+		if !ok || segment == "" {
+			continue
+		}
+		if _, there := c.byID[thread]; there {
+			f.parent = thread
+		} else if first := oldest[thread]; first != f.id {
+			f.parent = first
+		}
+	}
 }
 
 // distinct orders the files, newest name first, and leaves out a compressed copy whose
@@ -96,14 +125,26 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// threadID is the UUID at the end of a rollout's name.
-func threadID(rel string) (string, bool) {
+// threadID is the UUID of the thread in a rollout's name, and the segment of the thread
+// that the file is, "" for its beginning.
+func threadID(rel string) (thread, segment string, ok bool) {
 	stem, isLines := strings.CutSuffix(path.Base(rel), rolloutSuffix)
-	if !isLines || !strings.HasPrefix(stem, rolloutPrefix) || len(stem) < uuidSize+1 {
-		return "", false
+	if !isLines || !strings.HasPrefix(stem, rolloutPrefix) {
+		return "", "", false
 	}
-	id := stem[len(stem)-uuidSize:]
-	return id, isUUID(id) && stem[len(stem)-uuidSize-1] == '-'
+	stem, segment, several := strings.Cut(stem, "_")
+	if len(stem) < uuidSize+1 || several && segment == "" {
+		return "", "", false
+	}
+	thread = stem[len(stem)-uuidSize:]
+	return thread, segment, isUUID(thread) && stem[len(stem)-uuidSize-1] == '-'
+}
+
+// ThreadOf is the thread that a session's file is a part of, by its native id.
+func ThreadOf(nativeSessionID string) (thread string, ok bool) {
+	thread, _, _ = strings.Cut(nativeSessionID, "@")
+	thread, _, _ = strings.Cut(thread, "/")
+	return thread, isUUID(thread)
 }
 
 // placeOf names a file by its path, in a way that any session id may be spelled.
@@ -141,7 +182,7 @@ func (c *catalog) find(id string) (file, bool) {
 
 // title is the name that a person gave a file's thread, "" for none.
 func (c *catalog) title(f file) string {
-	if id, ok := threadID(f.rel); ok {
+	if id, _, ok := threadID(f.rel); ok {
 		return c.names[f.home][id]
 	}
 	return ""

@@ -87,7 +87,7 @@ func (d *Driver) ListSessions(ctx context.Context, cursor string) (collect.Page,
 	page := collect.Page{Problems: c.problems, Notes: c.notes, Absent: c.absent,
 		Sessions: make([]collect.Listing, len(c.files))}
 	for i, f := range c.files {
-		page.Sessions[i] = collect.Listing{NativeSessionID: f.id, Stamp: f.stamp, Placement: d.place(f)}
+		page.Sessions[i] = collect.Listing{NativeSessionID: f.id, Parent: f.parent, Stamp: f.stamp, Placement: d.place(f)}
 	}
 	return page, ctx.Err()
 }
@@ -132,14 +132,30 @@ func (d *Driver) open(id string, from *collect.Resume) (*catalog, file, *lines.R
 			return nil, file{}, nil, fmt.Errorf("find session %s: %w", id, fs.ErrNotExist)
 		}
 		if found {
-			r, err := lines.Open(f.path(d.homes), lines.Options{Now: d.env.Now, Resume: from, Zstd: f.zstd,
-				Follow: d.homes[f.home].follow})
+			f, r, err := d.openFile(f, from)
 			if err == nil || again || !errors.Is(err, fs.ErrNotExist) {
 				return c, f, r, err
 			}
 		}
 		c = d.look()
 	}
+}
+
+// openFile opens a session's file. One that is named like a compressed file and is none,
+// or not whole, is read as the bytes it has.
+func (d *Driver) openFile(f file, from *collect.Resume) (file, *lines.Reader, error) {
+	path, follow := f.path(d.homes), d.homes[f.home].follow
+	if f.zstd {
+		whole, err := lines.WholeZstd(path, follow)
+		if err != nil {
+			return f, nil, err
+		}
+		if !whole {
+			f.rel, f.zstd, f.broken = f.rel+zstdSuffix, false, true
+		}
+	}
+	r, err := lines.Open(path, lines.Options{Now: d.env.Now, Resume: from, Zstd: f.zstd, Follow: follow})
+	return f, r, err
 }
 
 // ReadSession opens a thread's rollout. A resume that another version of this driver

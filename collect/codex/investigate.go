@@ -217,8 +217,8 @@ func (d *Driver) startedSince(t collect.Trace) []string {
 	var ids []string
 	cwd := folderOf(t)
 	for _, f := range d.look().files {
-		id, ok := threadID(f.rel)
-		if began, timed := uuidMillis(id); !ok || !timed || began < t.ClaimedAt.UnixMilli() {
+		id, segment, ok := threadID(f.rel)
+		if began, timed := uuidMillis(id); !ok || segment != "" || !timed || began < t.ClaimedAt.UnixMilli() {
 			continue
 		}
 		h, err := d.readHead(f)

@@ -29,9 +29,11 @@ const (
 // file is one session's file as the scan sees it.
 type file struct {
 	id       string // native session id, given by the catalog
+	parent   string // native id of the file that this one goes on with, "" for none
 	home     int
 	rel      string // below its home, with slashes; of a compressed file the plain name
 	zstd     bool
+	broken   bool // named like a compressed file, and none: read as the bytes it has
 	archived bool
 	stamp    collect.Stamp
 }

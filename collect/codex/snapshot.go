@@ -49,6 +49,10 @@ func (s *snapshot) Finish() (collect.Trailer, error) {
 	for i := range t.Problems {
 		t.Problems[i].Session = s.file.id
 	}
+	if s.file.broken {
+		t.Problems = append([]collect.Problem{{Code: codeNotZstd, Session: s.file.id, Path: s.file.path(s.driver.homes),
+			Message: "not a whole zstd stream, kept as the bytes it has"}}, t.Problems...)
+	}
 	t.Problems = append(t.Problems, s.missingBase()...)
 	t.Resume.At.State = s.track.state()
 	t.Resume.Stamp.Side = s.file.stamp.Side
@@ -56,6 +60,9 @@ func (s *snapshot) Finish() (collect.Trailer, error) {
 	t.Summary = s.driver.summary(s.catalog, s.file, s.head, t.Revision)
 	return t, nil
 }
+
+// codeNotZstd marks a file that is named like a compressed one and is none.
+const codeNotZstd = "not-zstd"
 
 // codeMissingBase marks a thread whose history begins in a file that is not there.
 const codeMissingBase = "missing-base"
@@ -79,7 +86,7 @@ func (s *snapshot) Close() error { return s.reader.Close() }
 // readHead reads a file's records up to its header and first prompt.
 func (d *Driver) readHead(f file) (head, error) {
 	var h head
-	r, err := lines.Open(f.path(d.homes), lines.Options{Now: d.env.Now, Zstd: f.zstd, Follow: d.homes[f.home].follow})
+	_, r, err := d.openFile(f, nil)
 	if err != nil {
 		return h, err
 	}

@@ -33,7 +33,10 @@ func (d *Driver) summary(c *catalog, f file, h head, updatedAt string) collect.S
 		}
 		s.Hidden = own.hidden()
 	}
-	if f.rel == indexFile {
+	if f.parent != "" {
+		s.Parent = f.parent
+	}
+	if f.rel == indexFile || f.stamp.Size == 0 { // no conversation
 		s.Hidden = true
 	}
 	if d.live.runs.turning(f.id) {
