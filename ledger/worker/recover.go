@@ -20,11 +20,15 @@ func (w *Worker) Recover(ctx context.Context) error {
 }
 
 func (w *Worker) recoverAll(ctx context.Context) error {
+	unsure := map[ledger.CommandID]bool{}
+	for _, r := range w.o.Ledger.Pending() {
+		unsure[r.CommandID] = true
+	}
 	for _, r := range w.o.Ledger.InFlight() {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("recover commands: %w", err)
 		}
-		if err := w.recoverClaim(r); err != nil {
+		if err := w.recoverClaim(r, !unsure[r.CommandID]); err != nil {
 			w.failed(r, fmt.Errorf("recover the claim: %w", err))
 		}
 	}
@@ -44,9 +48,10 @@ func (w *Worker) recoverAll(ctx context.Context) error {
 }
 
 // recoverClaim settles a claim in the ledger whose run is dead. The provider is called
-// only after the claim is in the store. So without one there the command never ran, and
-// it may be admitted anew, as it may when another installation has it.
-func (w *Worker) recoverClaim(r ledger.Receipt) error {
+// only after the ledger says that the claim was won. So a command whose claim was not,
+// and is not in the store, never ran and may be admitted anew, as it may when another
+// installation has it. A claim that was won and is gone was lost by the store.
+func (w *Worker) recoverClaim(r ledger.Receipt, won bool) error {
 	if w.isScheduled(r.CommandID) {
 		return nil
 	}
@@ -54,11 +59,11 @@ func (w *Worker) recoverClaim(r ledger.Receipt) error {
 	switch {
 	case err != nil:
 		return err
-	case shared == nil || !shared.Status.Terminal() && !w.ours(shared):
-		return w.o.Ledger.Forget(w.books, r.CommandID)
-	case shared.Status.Terminal():
+	case shared != nil && shared.Status.Terminal():
 		w.count(func(s *Stats) { s.Adopted++ })
 		return w.o.Ledger.Put(w.books, shared.Receipt)
+	case !won && (shared == nil || !w.ours(shared)):
+		return w.o.Ledger.Forget(w.books, r.CommandID)
 	}
 	w.count(func(s *Stats) { s.Orphaned++ })
 	return w.o.Ledger.Put(w.books, w.orphaned(r, codeOrphaned))

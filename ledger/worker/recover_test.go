@@ -7,6 +7,7 @@ import (
 
 	"agentsync/collect"
 	"agentsync/ledger"
+	"agentsync/ledger/worker"
 )
 
 // left puts receipts into the ledger as a run that died left them.
@@ -124,5 +125,28 @@ func TestAnUnknownReceiptThatSomebodySettledIsTakenOver(t *testing.T) {
 	w.shared(here, ended("1", ledger.Succeeded))
 	w.mustRun()
 	w.wants("1", ledger.Succeeded, "")
+	w.quiet()
+}
+
+func TestAClaimThatTheStoreLostIsUnknownAndNotRunAgain(t *testing.T) {
+	w := newWorld(t)
+	won := w.options.Running
+	w.options.Running = func(q worker.Queued, begun bool) {
+		won(q, begun)
+		if pending := w.ledger.Pending(); begun && len(pending) > 0 {
+			t.Errorf("the provider is called before the ledger says that the claim is won: %+v", pending)
+		}
+	}
+	w.mustRun(prompt("0"))
+	w.calls(1)
+	w.left(claimed("1"))
+	if err := w.ledger.MarkPublished(context.Background(), claimed("1")); err != nil { // won, and the run died
+		t.Fatal(err)
+	}
+	if stats := w.mustRun(prompt("1")); stats.Orphaned != 1 { // the store is an old copy
+		t.Errorf("stats %+v", stats)
+	}
+	w.wants("1", ledger.Unknown, "orphaned-in-flight")
+	w.calls(1)
 	w.quiet()
 }

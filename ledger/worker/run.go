@@ -47,6 +47,11 @@ func (w *Worker) carryOut(t *task) error {
 		return w.found(taken)
 	}
 	w.list(claim)
+	// From here on the ledger knows that the claim is in the store: if it is gone from
+	// there later, the store is an older copy, and the command may have run.
+	if err := w.o.Ledger.MarkPublished(w.books, claim); err != nil {
+		return errors.Join(fmt.Errorf("record that the claim is won: %w", err), w.conclude(claim, notBegun(), t))
+	}
 	return w.conclude(claim, w.perform(t, claim), t)
 }
 
