@@ -60,7 +60,7 @@ type Summary struct {
 	Active          *bool
 	StartedAs       string      // native id a caller chose for a desktop start, "" for none
 	Parent          string      // native id of the session it belongs to, "" for none
-	Hidden          bool        // the provider's own lists leave it out
+	Hidden          bool        // no conversation of a person's: the provider's own lists leave it out
 	Raw             value.Value // the provider's summary, a record
 	Placement       Placement
 }

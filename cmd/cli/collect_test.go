@@ -257,7 +257,7 @@ func TestADoctorLooksIntoSessions(t *testing.T) {
 		want   []string
 	}{
 		{"a driver that knows types", typer{script()}, []string{
-			"fail codex/c: permission denied", "warn types that this version does not know: new (2), odd (1)", "warn 1 record is damaged of 6 read"}},
+			"fail codex/c: permission denied", "warn types that this version does not know: new (2, the first in codex/a line 2), odd (1, the first in codex/a line 4)", "warn 1 record is damaged of 6 read"}},
 		{"a driver that does not", script(), []string{"fail codex/c: permission denied", "warn 1 record is damaged of 6 read"}},
 		{"a driver without sessions", fakedriver.New("codex"), nil},
 		{"a sound source", typer{fakedriver.New("codex").Session("a", `{"type":"user"}`)}, []string{"ok 1 read from 1 session, all of known types"}},
@@ -285,8 +285,14 @@ func TestADoctorLooksIntoSessions(t *testing.T) {
 }
 
 func TestTheMostFrequentTypesAreNamed(t *testing.T) {
-	got := typeList(map[string]int{"a": 1, "b": 9, "": 3, "c": 2, "d": 1, "e": 1, "f": 1})
-	if want := "b (9), none (3), c (2), a (1), d (1), and 2 more"; got != want {
+	types := map[string]*unknownType{}
+	for name, n := range map[string]int{"a": 1, "b": 9, "": 3, "c": 2, "d": 1, "e": 1, "f": 1} {
+		types[name] = &unknownType{n, "k", n}
+	}
+	got := typeList(types)
+	want := "b (9, the first in k line 9), none (3, the first in k line 3), c (2, the first in k line 2), a (1, the first in k line 1), " +
+		"d (1, the first in k line 1), and 2 more"
+	if got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

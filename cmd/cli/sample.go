@@ -29,15 +29,22 @@ type recordTyper interface {
 // sample is what a look into some sessions of a source found.
 type sample struct {
 	sessions, records, damaged int
-	unknown                    map[string]int // records by type
-	typed                      bool           // the driver knows types
-	failed                     []string       // what could not be read
+	unknown                    map[string]*unknownType
+	typed                      bool     // the driver knows types
+	failed                     []string // what could not be read
+}
+
+// unknownType is a type of records that the driver does not know.
+type unknownType struct {
+	records int
+	key     string // of the session with the first of them
+	line    int    // of that, from 1
 }
 
 // takeSample reads the beginning of a source's last sessions. Only the end of ctx is
 // an error.
 func takeSample(ctx context.Context, driver collect.Driver, sessions []sessionObject) (sample, error) {
-	got := sample{unknown: make(map[string]int)}
+	got := sample{unknown: make(map[string]*unknownType)}
 	_, got.typed = driver.(recordTyper)
 	if err := driver.Start(ctx); err != nil {
 		got.failed = append(got.failed, err.Error())
@@ -45,7 +52,7 @@ func takeSample(ctx context.Context, driver collect.Driver, sessions []sessionOb
 	}
 	tape := new(value.Tape)
 	for _, s := range sessions[:min(sampledSessions, len(sessions))] {
-		err := got.read(ctx, driver, s.Session, tape)
+		err := got.read(ctx, driver, s, tape)
 		if ctx.Err() != nil {
 			return got, errors.Join(ctx.Err(), driver.Stop())
 		}
@@ -62,8 +69,8 @@ func takeSample(ctx context.Context, driver collect.Driver, sessions []sessionOb
 }
 
 // read reads the beginning of one session.
-func (got *sample) read(ctx context.Context, driver collect.Driver, id string, tape *value.Tape) (err error) {
-	snapshot, err := driver.ReadSession(ctx, id, nil)
+func (got *sample) read(ctx context.Context, driver collect.Driver, s sessionObject, tape *value.Tape) (err error) {
+	snapshot, err := driver.ReadSession(ctx, s.Session, nil)
 	if err != nil {
 		return err
 	}
@@ -71,6 +78,7 @@ func (got *sample) read(ctx context.Context, driver collect.Driver, id string, t
 	typer, _ := driver.(recordTyper)
 	for range sampledRecords {
 		tape.Reset()
+		line := snapshot.At().Line + 1
 		event, err := snapshot.Next(tape)
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -81,22 +89,30 @@ func (got *sample) read(ctx context.Context, driver collect.Driver, id string, t
 		if err != nil {
 			return err
 		}
-		got.count(event, typer)
+		got.count(event, typer, unknownType{records: 1, key: s.Key, line: line})
 	}
 	return nil
 }
 
-func (got *sample) count(event collect.Event, typer recordTyper) {
+// count takes one event; at is what it becomes where it is the first of an unknown type.
+func (got *sample) count(event collect.Event, typer recordTyper, at unknownType) {
 	got.records++
 	if event.Damage != collect.Sound {
-		got.damaged++
+		if event.Damage != collect.Blank {
+			got.damaged++
+		}
 		return
 	}
 	if typer == nil || event.Text != nil {
 		return
 	}
-	if name, known := typer.RecordType(event.Captured.Value); !known {
-		got.unknown[name]++
+	name, known := typer.RecordType(event.Captured.Value)
+	switch first := got.unknown[name]; {
+	case known:
+	case first != nil:
+		first.records++
+	default:
+		got.unknown[name] = &at
 	}
 }
 
@@ -133,10 +149,10 @@ func (got sample) checks(source string) []check {
 }
 
 // typeList names the most frequent types.
-func typeList(types map[string]int) string {
+func typeList(types map[string]*unknownType) string {
 	names := slices.SortedFunc(maps.Keys(types), func(a, b string) int {
-		if types[a] != types[b] {
-			return types[b] - types[a]
+		if types[a].records != types[b].records {
+			return types[b].records - types[a].records
 		}
 		return strings.Compare(a, b)
 	})
@@ -146,7 +162,7 @@ func typeList(types map[string]int) string {
 			parts = append(parts, fmt.Sprintf("and %d more", len(names)-i))
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s (%d)", firstOf(name, "none"), types[name]))
+		parts = append(parts, fmt.Sprintf("%s (%d, the first in %s line %d)", firstOf(name, "none"), types[name].records, types[name].key, types[name].line))
 	}
 	return joined(parts)
 }

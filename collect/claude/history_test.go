@@ -51,6 +51,14 @@ func describe(s collect.Summary) string {
 	return string(text) + raw
 }
 
+// unlisted are recordings that the client's list leaves out since their beginning holds no
+// prompt, and that have a conversation all the same.
+var unlisted = map[string]bool{
+	"ed000018-0000-4000-8000-000000000000": true, // begins with an interruption
+	"ed000019-0000-4000-8000-000000000000": true, // a first prompt longer than the client looks
+	"ed000054-0000-4000-8000-000000000000": true, // behind a byte order mark
+}
+
 func TestTheSummaryIsTheClientsView(t *testing.T) {
 	d := recordedDriver(t, "edge")
 	listed := map[string]Info{}
@@ -64,7 +72,7 @@ func TestTheSummaryIsTheClientsView(t *testing.T) {
 			t.Fatal(err)
 		}
 		info, shown := listed[id]
-		if summary.Hidden == shown {
+		if summary.Hidden == (shown || unlisted[id]) {
 			t.Errorf("%s: hidden %t, but the client lists it: %t", id, summary.Hidden, shown)
 		}
 		if !shown {
@@ -299,5 +307,33 @@ func TestFileTimesAreRoundedAsTheClientRounds(t *testing.T) {
 		if got := roundMillis(nanos); got != want {
 			t.Errorf("%d ns are %d ms, want %d", nanos, got, want)
 		}
+	}
+}
+
+func TestASessionWhoseBeginningHoldsNoPromptIsNoHiddenOne(t *testing.T) {
+	snapshots := strings.Repeat(`{"type":"file-history-snapshot","messageId":"m","snapshot":{"files":"`+strings.Repeat("x", 1000)+`"}}`+"\n", 200)
+	prompt := `{"type":"user","uuid":"u","parentUuid":null,"message":{"role":"user","content":"Find the leak"}}` + "\n"
+	answer := `{"type":"assistant","uuid":"a","parentUuid":"u","message":{"role":"assistant","content":"Found"}}` + "\n"
+	for name, c := range map[string]struct {
+		content, title string
+		hidden         bool
+	}{
+		"a late prompt":        {snapshots + prompt + answer + snapshots, "Find the leak", false},
+		"an answer alone":      {snapshots + answer, "", false},
+		"no conversation":      {snapshots, "", true},
+		"only an interruption": {`{"type":"user","uuid":"u","message":{"content":"[Request interrupted by user]"}}` + "\n", "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newConfig(t)
+			f.put("-p/"+u(1)+".jsonl", c.content)
+			summary := read(t, f.driver(), u(1), nil).trailer.Summary
+			title := ""
+			if summary.Title != nil {
+				title = *summary.Title
+			}
+			if summary.Hidden != c.hidden || title != c.title {
+				t.Errorf("hidden %t, title %q", summary.Hidden, title)
+			}
+		})
 	}
 }

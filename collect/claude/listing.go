@@ -147,7 +147,7 @@ func (d *Driver) weigh(s session, dir string) (listed, bool) {
 	}
 	var p parser
 	f := p.read(e)
-	if d.hidden(&p, s, e, f) {
+	if d.hidden(&p, s, e, f, conversation{}) {
 		return listed{}, false
 	}
 	l := listed{session: s, programmatic: p.programmatic(e)}

@@ -1,7 +1,11 @@
 package claude
 
 import (
+	"bufio"
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"path"
 	"path/filepath"
 	"strings"
@@ -43,15 +47,21 @@ func (d *Driver) summarize(s session, r *lines.Reader, size int64) (collect.Summ
 		UpdatedAt:       new(formatMillis(f.lastModified)),
 		Archived:        f.archived,
 		Parent:          s.parent,
-		Hidden:          s.kind != mainSession || s.id != s.family || d.hidden(&p, s, e, f),
 	}
+	spoken := conversation{}
+	if s.kind == mainSession && f.summary == nil && size > 0 && !f.sidechain {
+		if spoken, err = p.lookThrough(io.NewSectionReader(r, 0, size)); err != nil {
+			return collect.Summary{}, err
+		}
+	}
+	out.Hidden = s.kind != mainSession || s.id != s.family || d.hidden(&p, s, e, f, spoken)
 	if s.kind == mainSession {
 		out.StartedAs = d.recall(s.id, startedAsKey)
 	}
 	if f.createdAt != nil {
 		out.CreatedAt = new(formatMillis(*f.createdAt))
 	}
-	for _, title := range []*string{f.customTitle, f.summary, f.firstPrompt} {
+	for _, title := range []*string{f.customTitle, f.summary, f.firstPrompt, spoken.prompt} {
 		if out.Title == nil {
 			out.Title = title
 		}
@@ -193,9 +203,35 @@ func (d *Driver) summarizeFiles(s session, count int, stamp collect.Stamp) colle
 	}
 }
 
-// hidden reports a session that the client's list leaves out.
-func (d *Driver) hidden(p *parser, s session, e evidence, f fields) bool {
-	if _, reported := f.info(s.family); !reported {
+// conversation is what a whole transcript tells where its two ends tell nothing.
+type conversation struct {
+	prompt *string // the first one, nil for none
+	answer bool    // the model spoke
+}
+
+// lookThrough looks for the first prompt, or else for words of the model, in a transcript
+// whose beginning has neither: the client's list leaves such a session out, though it has a
+// conversation. It remembers one line at a time.
+func (p *parser) lookThrough(transcript io.Reader) (c conversation, err error) {
+	lines := bufio.NewReaderSize(transcript, windowSize)
+	for err == nil {
+		var line []byte
+		line, err = lines.ReadBytes('\n')
+		if c.prompt = optional(p.firstPrompt(decodeUTF8(bytes.TrimPrefix(line, []byte("\xEF\xBB\xBF"))))); c.prompt != nil {
+			return c, nil
+		}
+		c.answer = c.answer || bytes.Contains(line, []byte(`"type":"assistant"`))
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return c, err
+}
+
+// hidden reports a session that the client's list leaves out and that has no conversation
+// either, or one that went on in another session.
+func (d *Driver) hidden(p *parser, s session, e evidence, f fields, spoken conversation) bool {
+	if _, reported := f.info(s.family); !reported && spoken == (conversation{}) {
 		return true
 	}
 	next := p.continuedIn(e.tail)
