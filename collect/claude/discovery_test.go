@@ -126,7 +126,7 @@ func TestLinksAreSkippedWithANoteOrFollowed(t *testing.T) {
 	if len(page.Sessions) != 9 || len(page.Notes) != 3 || len(page.Problems) != 0 {
 		t.Errorf("%d sessions, notes %v, problems %v", len(page.Sessions), page.Notes, page.Problems)
 	}
-	following := newDriver(t, collect.SourceConfig{ConfigDir: c.dir, Symlinks: "follow"})
+	following := newDriver(t, collect.SourceConfig{ID: "claude", ConfigDir: c.dir, Symlinks: "follow"})
 	if page := inventory(t, following); len(page.Sessions) != 10 || len(page.Notes) != 2 {
 		t.Errorf("following: %v, notes %v", ids(page), page.Notes)
 	}
@@ -134,18 +134,18 @@ func TestLinksAreSkippedWithANoteOrFollowed(t *testing.T) {
 	if err := os.Symlink(c.dir, root); err != nil {
 		t.Fatal(err)
 	}
-	skipped := inventory(t, newDriver(t, collect.SourceConfig{ConfigDir: root}))
+	skipped := inventory(t, newDriver(t, collect.SourceConfig{ID: "claude", ConfigDir: root}))
 	if !skipped.Absent || len(skipped.Notes) != 1 || len(skipped.Sessions) != 0 {
 		t.Errorf("a linked root: %+v", skipped)
 	}
-	if page := inventory(t, newDriver(t, collect.SourceConfig{ConfigDir: root, Symlinks: "follow"})); len(page.Sessions) != 10 {
+	if page := inventory(t, newDriver(t, collect.SourceConfig{ID: "claude", ConfigDir: root, Symlinks: "follow"})); len(page.Sessions) != 10 {
 		t.Errorf("a linked root, following: %v", ids(page))
 	}
 }
 
 func TestAbsentIsNotUnreadable(t *testing.T) {
 	for name, dir := range map[string]string{"no folder": filepath.Join(t.TempDir(), "none"), "no projects in it": t.TempDir()} {
-		page := inventory(t, newDriver(t, collect.SourceConfig{ConfigDir: dir}))
+		page := inventory(t, newDriver(t, collect.SourceConfig{ID: "claude", ConfigDir: dir}))
 		if !page.Absent || len(page.Problems)+len(page.Sessions) != 0 {
 			t.Errorf("%s: %+v", name, page)
 		}
@@ -159,7 +159,7 @@ func TestAbsentIsNotUnreadable(t *testing.T) {
 	}
 	c = newConfig(t)
 	c.put("-p/"+u(1)+".jsonl", talk("hi"))
-	two := newDriver(t, collect.SourceConfig{Roots: []string{c.dir, filepath.Join(c.dir, "none")}})
+	two := newDriver(t, collect.SourceConfig{ID: "claude", Roots: []string{c.dir, filepath.Join(c.dir, "none")}})
 	if page := inventory(t, two); page.Absent || len(page.Problems) != 1 || len(page.Sessions) != 1 {
 		t.Errorf("one of two roots is missing: %+v", page)
 	}
@@ -210,21 +210,21 @@ func TestRootsAndTheirPrecedence(t *testing.T) {
 		env  collect.Env
 		want string
 	}{
-		{"the home folder", collect.SourceConfig{}, env(""), inHome},
-		{"the process's variable", collect.SourceConfig{}, env(other.dir), other.dir},
-		{"the source's variable", collect.SourceConfig{Env: map[string]string{"CLAUDE_CONFIG_DIR": other.dir}}, env("/nowhere"), other.dir},
-		{"the configured folder", collect.SourceConfig{ConfigDir: other.dir, Env: map[string]string{"CLAUDE_CONFIG_DIR": "/nowhere"}}, env("/nowhere"), other.dir},
-		{"configured roots", collect.SourceConfig{ConfigDir: "/nowhere", Roots: []string{inHome}}, env(""), inHome},
+		{"the home folder", collect.SourceConfig{ID: "claude"}, env(""), inHome},
+		{"the process's variable", collect.SourceConfig{ID: "claude"}, env(other.dir), other.dir},
+		{"the source's variable", collect.SourceConfig{ID: "claude", Env: map[string]string{"CLAUDE_CONFIG_DIR": other.dir}}, env("/nowhere"), other.dir},
+		{"the configured folder", collect.SourceConfig{ID: "claude", ConfigDir: other.dir, Env: map[string]string{"CLAUDE_CONFIG_DIR": "/nowhere"}}, env("/nowhere"), other.dir},
+		{"configured roots", collect.SourceConfig{ID: "claude", ConfigDir: "/nowhere", Roots: []string{inHome}}, env(""), inHome},
 	} {
 		d, err := New(c.cfg, c.env)
 		if err != nil || len(d.roots) != 1 || d.roots[0].dir != c.want {
 			t.Errorf("%s: %v, %+v", c.name, err, d)
 		}
 	}
-	if _, err := New(collect.SourceConfig{}, collect.Env{}); err == nil {
+	if _, err := New(collect.SourceConfig{ID: "claude"}, collect.Env{}); err == nil {
 		t.Error("no folder at all was accepted")
 	}
-	both := newDriver(t, collect.SourceConfig{Roots: []string{inHome, other.dir}})
+	both := newDriver(t, collect.SourceConfig{ID: "claude", Roots: []string{inHome, other.dir}})
 	wantIDs(t, inventory(t, both), u(1), "root2/-p/"+u(1), u(2), "-p/agent-x", "root2/-p/agent-x")
 	summary, err := both.Summarize(context.Background(), u(2))
 	if root := summary.Placement.Root; err != nil || root != other.dir {
@@ -252,7 +252,7 @@ func TestACwdNarrowsTheInventory(t *testing.T) {
 	c.put(collect.ProjectKey(linked)+"/"+u(2)+".jsonl", talk("hi"))
 	c.put("-somewhere-else/"+u(3)+".jsonl", talk("hi"))
 	for _, cwd := range []string{repository, linked} {
-		d := newDriver(t, collect.SourceConfig{ConfigDir: c.dir, Cwd: cwd})
+		d := newDriver(t, collect.SourceConfig{ID: "claude", ConfigDir: c.dir, Cwd: cwd})
 		wantIDs(t, inventory(t, d), u(1), u(2))
 	}
 }

@@ -169,7 +169,7 @@ func TestTheStandardFolderIsNotNamedToTheProgram(t *testing.T) {
 		{"the standard one, set for the process", "", "", "/home/dev/.claude", "/home/dev/.claude"},
 		{"one configured over all", "/home/dev/other", "/home/dev/own", "/home/dev/p", "/home/dev/other"},
 	} {
-		cfg := collect.SourceConfig{ConfigDir: filepath.FromSlash(row.configured), Env: map[string]string{}}
+		cfg := collect.SourceConfig{ID: "claude", ConfigDir: filepath.FromSlash(row.configured), Env: map[string]string{}}
 		if row.own != "" {
 			cfg.Env["CLAUDE_CONFIG_DIR"] = filepath.FromSlash(row.own)
 		}
