@@ -28,59 +28,11 @@ type generation struct {
 
 // newest returns the newest generation of the sessions, or nil when nothing was published.
 func (t *Target) newest(lib *library) (*generation, error) {
-	n, err := t.newestNumber(lib.ctx, sessionsHead)
+	n, err := store.Newest(lib.ctx, t.Store, sessionsHead)
 	if n == 0 || err != nil {
 		return nil, err
 	}
 	return t.generation(lib, n)
-}
-
-// newestNumber returns the number of a head's newest state, 0 when there is none. The
-// hint saves a listing; when it is wrong the listing finds the head.
-func (t *Target) newestNumber(ctx context.Context, head string) (uint64, error) {
-	n := t.hint(ctx, head)
-	if n > 0 {
-		if _, err := t.Store.Stat(ctx, store.HeadName(head, n)); err != nil {
-			n = 0
-		}
-	}
-	if n == 0 {
-		var err error
-		if n, err = t.listNewest(ctx, head); n == 0 || err != nil {
-			return 0, err
-		}
-	}
-	for {
-		_, err := t.Store.Stat(ctx, store.HeadName(head, n+1))
-		if errors.Is(err, store.ErrNotFound) {
-			return n, nil
-		}
-		if err != nil {
-			return 0, fmt.Errorf("look for the newest head: %w", err)
-		}
-		n++
-	}
-}
-
-func (t *Target) hint(ctx context.Context, head string) uint64 {
-	text, err := t.Store.Get(ctx, store.HintName(head), 0, -1, nil)
-	if err != nil {
-		return 0
-	}
-	var n uint64
-	if _, err := fmt.Sscanf(string(text), "%d", &n); err != nil {
-		return 0
-	}
-	return n
-}
-
-func (t *Target) listNewest(ctx context.Context, head string) (uint64, error) {
-	names, err := t.headNames(ctx, head)
-	var newest uint64
-	for n := range names {
-		newest = max(newest, n)
-	}
-	return newest, err
 }
 
 // headNames lists the states of a head by their numbers.
@@ -107,7 +59,7 @@ func (t *Target) generation(lib *library, n uint64) (*generation, error) {
 	if g.root, err = lib.root(g.head.Root); err != nil {
 		return nil, err
 	}
-	if g.root.Generation != g.head.Generation || g.root.OwnerDID != t.format.OwnerDID {
+	if g.root.Generation != g.head.Generation || g.root.OwnerDID != t.format.OwnerDID || g.root.SpaceDID != t.format.SpaceDID {
 		return nil, &DamagedError{store.HeadName(sessionsHead, n), errors.New("its root is another's")}
 	}
 	return g, nil
@@ -116,9 +68,9 @@ func (t *Target) generation(lib *library, n uint64) (*generation, error) {
 // readHead reads and checks the n-th state of a head.
 func (t *Target) readHead(lib *library, which string, n uint64) (*generation, error) {
 	name := store.HeadName(which, n)
-	text, err := t.Store.Get(lib.ctx, name, 0, -1, nil)
+	text, err := readRecord(lib.ctx, t.Store, name)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
+		return nil, err
 	}
 	head, err := document.ParseHead(text, lib.packs)
 	if err != nil {
@@ -134,6 +86,18 @@ func (t *Target) readHead(lib *library, which string, n uint64) (*generation, er
 		return nil, &DamagedError{name, err}
 	}
 	return &generation{head: head, text: digest.Sum(text)}, nil
+}
+
+// readRecord reads a small record whole. One that is too large to be any is damaged.
+func readRecord(ctx context.Context, s store.Store, name string) ([]byte, error) {
+	text, err := store.ReadRecord(ctx, s, name, store.MaxRecord)
+	switch {
+	case errors.Is(err, store.ErrTooLarge):
+		return nil, &DamagedError{name, err}
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return text, nil
 }
 
 // putHead writes the state after base of the head whose name, root and time are given.

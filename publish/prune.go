@@ -77,18 +77,15 @@ func (t *Target) pruneSessions(ctx context.Context, o PruneOptions, r *PruneRepo
 	return t.sweepable(ctx, o, needed, r)
 }
 
-// thin decides which states of a head stay, the newest first, and which go, the oldest
-// first, so that no gap is ever left.
+// thin decides which states of a head stay, and which go, the oldest first up to the
+// first that stays, so that what is kept has no gap.
 func thin(heads map[uint64]store.Entry, o PruneOptions, why string) (kept []uint64, removed []Pruned) {
-	for age, n := range slices.Backward(slices.Sorted(maps.Keys(heads))) {
-		entry := heads[n]
-		if len(heads)-age > max(1, o.Keep) && o.Now.Sub(entry.Modified) >= o.Grace {
-			removed = append(removed, Pruned{entry.Name, entry.Size, why})
-			continue
-		}
-		kept = append(kept, n)
+	kept = slices.Sorted(maps.Keys(heads))
+	for len(kept) > max(1, o.Keep) && o.Now.Sub(heads[kept[0]].Modified) >= o.Grace {
+		entry := heads[kept[0]]
+		removed = append(removed, Pruned{entry.Name, entry.Size, why})
+		kept = kept[1:]
 	}
-	slices.Reverse(removed)
 	return kept, removed
 }
 

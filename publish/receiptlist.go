@@ -137,7 +137,7 @@ func (t *Target) putList(ctx context.Context, base *generation, rows []ReceiptRo
 // newestList returns the newest list and the head that holds it, nil and an empty list
 // when there is none.
 func (t *Target) newestList(ctx context.Context) (*generation, *document.ReceiptList, error) {
-	n, err := t.newestNumber(ctx, receiptsHead)
+	n, err := store.Newest(ctx, t.Store, receiptsHead)
 	if err != nil || n == 0 {
 		return nil, &document.ReceiptList{}, err
 	}
@@ -202,7 +202,7 @@ func (t *Target) RepairReceipts(ctx context.Context) (int, error) {
 
 // repairable returns the newest head, and its list or nil when that is damaged.
 func (t *Target) repairable(ctx context.Context) (*generation, *document.ReceiptList, error) {
-	n, err := t.newestNumber(ctx, receiptsHead)
+	n, err := store.Newest(ctx, t.Store, receiptsHead)
 	if err != nil || n == 0 {
 		return nil, nil, err
 	}
@@ -212,9 +212,9 @@ func (t *Target) repairable(ctx context.Context) (*generation, *document.Receipt
 		return g, list, err
 	}
 	name := store.HeadName(receiptsHead, n)
-	text, err := t.Store.Get(ctx, name, 0, -1, nil)
+	text, err := readRecord(ctx, t.Store, name)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read %s: %w", name, err)
+		return nil, nil, err
 	}
 	return &generation{head: &document.Head{Generation: int64(n)}, text: digest.Sum(text)}, nil, nil
 }

@@ -8,14 +8,15 @@ import (
 
 	"agentsync/ledger"
 	"agentsync/publish/document"
+	"agentsync/publish/store"
 )
 
 // maxRecord bounds a command, a claim or an outcome as stored.
-const maxRecord = 1 << 20 // bytes; a prompt of 128 KiB takes less however it is escaped
+const maxRecord = store.MaxRecord // bytes; a prompt of 128 KiB takes less however it is escaped
 
 // What makes a sealed record one that is not acted upon.
 var (
-	errTooLarge = errors.New("is larger than a record may be")
+	errTooLarge = store.ErrTooLarge
 	errSigner   = errors.New("is signed by another key than it must be")
 	errMisnamed = errors.New("lies under another name than its own")
 	errOwner    = errors.New("belongs to another owner")

@@ -84,7 +84,7 @@ const formatName = "format.json"
 // Open opens an existing store. It is ErrNoStore when the place holds none,
 // ErrForeign when a signer is given that is not the owner.
 func Open(ctx context.Context, o Options) (*Target, error) {
-	text, err := o.Store.Get(ctx, formatName, 0, -1, nil)
+	text, err := readRecord(ctx, o.Store, formatName)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, fmt.Errorf("open %s: %w", o.Store.Location(), ErrNoStore)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -108,20 +109,26 @@ func (v *verification) structure() error {
 	return v.walkRows()
 }
 
-// chain checks every kept state of a head, the newest first, and that each was put over
-// the one before.
+// chain checks every kept state of a head, the newest first, that each was put over the
+// one before, and that none is missing between two.
 func (v *verification) chain(which string, visit func(*generation) error) error {
-	newest, err := v.listNewest(v.ctx, which)
+	numbers, err := store.Numbers(v.ctx, v.Store, which)
 	if err != nil {
-		return err
+		return fmt.Errorf("list the heads of %s: %w", which, err)
 	}
+	slices.Sort(numbers)
 	var after *generation
-	for n := newest; n > 0; n-- {
+	above := uint64(0)
+	for _, n := range slices.Backward(numbers) {
 		name := store.HeadName(which, n)
 		g, err := v.readHead(v.lib, which, n)
 		if errors.Is(err, store.ErrNotFound) && after != nil {
-			break // older ones are pruned
+			continue // pruned since it was listed
 		}
+		if after != nil && n+1 < above {
+			v.problem(name, fmt.Errorf("%d between it and the next one, number %d, are missing", above-n-1, above))
+		}
+		above = n
 		if err != nil {
 			if err := v.tolerate(name, err); err != nil {
 				return err

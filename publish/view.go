@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -256,25 +257,30 @@ func (t *Target) Log(ctx context.Context, fn func(LogEntry) error) error {
 	if err != nil || g == nil {
 		return err
 	}
-	for {
-		if err := fn(LogEntry{g.head, g.root}); err != nil {
+	numbers, err := store.Numbers(ctx, t.Store, sessionsHead)
+	if err != nil {
+		return fmt.Errorf("list generations: %w", err)
+	}
+	slices.Sort(numbers)
+	for _, n := range slices.Backward(numbers) {
+		if n > uint64(g.head.Generation) {
+			continue // put since
+		}
+		one, err := t.readHead(lib, sessionsHead, n)
+		if errors.Is(err, store.ErrNotFound) {
+			continue // pruned since
+		}
+		if err != nil {
 			return err
 		}
-		if g.head.Generation == 1 {
-			return nil
-		}
-		n := uint64(g.head.Generation - 1)
-		if g, err = t.readHead(lib, sessionsHead, n); err != nil {
-			if errors.Is(err, store.ErrNotFound) {
-				return nil // pruned
-			}
+		one.root, err = lib.root(one.head.Root)
+		var damaged *DamagedError
+		if err != nil && (!errors.As(err, &damaged) || !errors.Is(err, store.ErrNotFound)) {
 			return err
 		}
-		if g.root, err = lib.root(g.head.Root); err != nil {
-			var damaged *DamagedError
-			if !errors.As(err, &damaged) || !errors.Is(err, store.ErrNotFound) {
-				return err
-			}
+		if err := fn(LogEntry{one.head, one.root}); err != nil {
+			return err
 		}
 	}
+	return nil
 }

@@ -97,9 +97,15 @@ func (c *checker) tolerate(name string, err error) error {
 
 func (c *checker) dataset(d *Dataset, kept map[uint64]store.Entry) error {
 	var after *Head
+	above := uint64(0)
 	for _, n := range slices.Backward(slices.Sorted(maps.Keys(kept))) {
 		name := kept[n].Name
 		h, err := d.head(c.ctx, n)
+		if after != nil && n+1 < above {
+			c.report.Problems = append(c.report.Problems, Problem{name,
+				fmt.Errorf("%d between it and the next one, number %d, are missing", above-n-1, above)})
+		}
+		above = n
 		if err := c.tolerate(name, err); err != nil {
 			return err
 		}

@@ -70,6 +70,9 @@ func (e *DamagedError) Error() string { return fmt.Sprintf("damaged %s: %v", e.N
 func (e *DamagedError) Unwrap() error { return e.Err }
 
 const (
+	// maxManifest is in bytes: what some millions of entries take.
+	maxManifest = 1 << 30
+
 	headSchema = "agentsync.dataset-head"
 	headLead   = "dataset-"
 	stampForm  = "2006-01-02T15:04:05.000Z"
@@ -101,51 +104,20 @@ func (d *Dataset) fields(h *Head) headFields {
 
 // Newest returns the newest head, nil when nothing was published.
 func (d *Dataset) Newest(ctx context.Context) (*Head, error) {
-	n, err := d.newest(ctx)
+	n, err := store.Newest(ctx, d.Store, d.root())
 	if n == 0 || err != nil {
 		return nil, err
 	}
 	return d.head(ctx, n)
 }
 
-// newest finds the greatest number: from the hint on, or by listing.
-func (d *Dataset) newest(ctx context.Context) (uint64, error) {
-	n := uint64(0)
-	if text, err := d.Store.Get(ctx, store.HintName(d.root()), 0, -1, nil); err == nil {
-		n, _ = strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
-	}
-	if n > 0 {
-		if _, err := d.Store.Stat(ctx, store.HeadName(d.root(), n)); err != nil {
-			n = 0
-		}
-	}
-	if n == 0 {
-		err := d.Store.List(ctx, store.HeadPrefix(d.root()), func(e store.Entry) error {
-			if _, found, err := store.ParseHeadName(e.Name); err == nil {
-				n = max(n, found)
-			}
-			return nil
-		})
-		if n == 0 || err != nil {
-			return 0, err
-		}
-	}
-	for {
-		_, err := d.Store.Stat(ctx, store.HeadName(d.root(), n+1))
-		if errors.Is(err, store.ErrNotFound) {
-			return n, nil
-		}
-		if err != nil {
-			return 0, fmt.Errorf("look for the newest head of dataset %s: %w", d.name, err)
-		}
-		n++
-	}
-}
-
 // head reads and checks the n-th head.
 func (d *Dataset) head(ctx context.Context, n uint64) (*Head, error) {
 	name := store.HeadName(d.root(), n)
-	text, err := d.Store.Get(ctx, name, 0, -1, nil)
+	text, err := store.ReadRecord(ctx, d.Store, name, store.MaxRecord)
+	if errors.Is(err, store.ErrTooLarge) {
+		return nil, &DamagedError{name, err}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
@@ -192,7 +164,10 @@ func (d *Dataset) Tree(ctx context.Context, h *Head) (dirsync.Tree, error) {
 		return dirsync.Tree{}, nil
 	}
 	name := store.ObjectName(h.Manifest)
-	text, err := d.Store.Get(ctx, name, 0, -1, nil)
+	text, err := store.ReadRecord(ctx, d.Store, name, maxManifest)
+	if errors.Is(err, store.ErrTooLarge) {
+		return dirsync.Tree{}, &DamagedError{name, err}
+	}
 	if err != nil {
 		return dirsync.Tree{}, fmt.Errorf("read the manifest of dataset %s: %w", d.name, err)
 	}

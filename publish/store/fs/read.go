@@ -95,6 +95,21 @@ func (s *Store) openFile(name string) (durable.File, error) {
 // List walks the folder. What it does not understand, a link or a device, is an error:
 // such a store is not whole.
 func (s *Store) List(ctx context.Context, prefix string, each func(store.Entry) error) error {
+	return s.below(ctx, prefix, func(name string, entry iofs.DirEntry) error { return listOne(name, entry, each) })
+}
+
+// Names lists without a look at each file.
+func (s *Store) Names(ctx context.Context, prefix string, each func(name string) error) error {
+	return s.below(ctx, prefix, func(name string, _ iofs.DirEntry) error { return each(name) })
+}
+
+var _ store.Namer = (*Store)(nil)
+
+// visitor is called for every name that is no folder.
+type visitor func(name string, entry iofs.DirEntry) error
+
+// below visits what lies below a prefix.
+func (s *Store) below(ctx context.Context, prefix string, visit visitor) error {
 	if err := store.CheckPrefix(prefix); err != nil {
 		return err
 	}
@@ -108,10 +123,10 @@ func (s *Store) List(ctx context.Context, prefix string, each func(store.Entry) 
 			return fmt.Errorf("list %s: %w", prefix, err)
 		}
 	}
-	return s.list(ctx, folder, each)
+	return s.walk(ctx, folder, visit)
 }
 
-func (s *Store) list(ctx context.Context, folder string, each func(store.Entry) error) error {
+func (s *Store) walk(ctx context.Context, folder string, visit visitor) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -128,9 +143,9 @@ func (s *Store) list(ctx context.Context, folder string, each func(store.Entry) 
 			continue
 		}
 		if entry.IsDir() {
-			err = s.list(ctx, name, each)
+			err = s.walk(ctx, name, visit)
 		} else {
-			err = listOne(name, entry, each)
+			err = visit(name, entry)
 		}
 		if err != nil {
 			return err
