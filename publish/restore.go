@@ -24,10 +24,16 @@ type RestoreOptions struct {
 	// nil takes each row's own. Maps apply to it, so that children stay with their parents.
 	Directory func(row *document.Row) string
 	Map       []PathMap
-	Force     bool // replace files that differ
-	DryRun    bool
-	Workers   int
-	Progress  func(done, total int, key string)
+	// Resolve follows the links of a mapped directory, which agents name folders after the
+	// end of; nil leaves it as it is typed.
+	Resolve func(dir string) string
+	// Time is the time that a row's files get below folder, given their own (zero when not
+	// known); nil leaves them that. It may be called by several goroutines.
+	Time     func(row *document.Row, folder string, own time.Time) time.Time
+	Force    bool // replace files that differ
+	DryRun   bool
+	Workers  int
+	Progress func(done, total int, key string)
 }
 
 // PathMap moves sessions of working directories at or below From to below To.
@@ -129,12 +135,16 @@ func (r *restorer) session(row *document.Row) error {
 	if at == "" {
 		return fmt.Errorf("session %s does not say which file it was", row.Key)
 	}
-	at = mapped(at, row.Driver, r.directory(row), r.Map)
+	at = r.mapped(at, row.Driver, r.directory(row))
 	root, err := openFolder(folder, r.DryRun)
 	if err != nil {
 		return err
 	}
-	f := &filer{restorer: r, root: root, folder: folder, row: row, when: modified(m),
+	when := modified(m)
+	if r.Time != nil {
+		when = r.Time(row, folder, when)
+	}
+	f := &filer{restorer: r, root: root, folder: folder, row: row, when: when,
 		zstd: row.Placement.Container == "zstd"}
 	if root != nil {
 		defer root.Close()
@@ -223,15 +233,18 @@ func modified(m *document.Manifest) time.Time {
 // what they say. The longest From that fits decides. The folder is named after the
 // directory or one above it; without a directory only a From that it is named after
 // exactly can tell what it was.
-func mapped(at, driver, directory string, maps []PathMap) string {
+func (o *RestoreOptions) mapped(at, driver, directory string) string {
 	below, ok := strings.CutPrefix(at, projectsFolder)
 	if driver != claudeDriver || !ok {
 		return at
 	}
 	folder, rest, _ := strings.Cut(below, "/")
-	to, ok := mapFolder(folder, directory, maps)
+	to, ok := mapFolder(folder, directory, o.Map)
 	if !ok {
 		return at
+	}
+	if o.Resolve != nil {
+		to = o.Resolve(to)
 	}
 	return projectsFolder + strings.TrimSuffix(collect.ProjectKey(to)+"/"+rest, "/")
 }

@@ -295,12 +295,12 @@ func TestMapped(t *testing.T) {
 		{"a path that climbs is not made harmless", "projects/-home-a/../../x", "/home/a", maps, "projects/-Users-b/../../x"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			if got := mapped(row.at, claudeDriver, row.directory, row.maps); got != row.want {
+			if got := (&RestoreOptions{Map: row.maps}).mapped(row.at, claudeDriver, row.directory); got != row.want {
 				t.Errorf("%s, want %s", got, row.want)
 			}
 		})
 	}
-	if got := mapped("projects/-home-a/x", "codex-app-server", "/home/a", maps); got != "projects/-home-a/x" {
+	if got := (&RestoreOptions{Map: maps}).mapped("projects/-home-a/x", "codex-app-server", "/home/a"); got != "projects/-home-a/x" {
 		t.Errorf("another agent's file went to %s", got)
 	}
 }

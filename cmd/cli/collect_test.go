@@ -167,21 +167,23 @@ func TestADoctorWarnsBeforeTheAgentCleansUp(t *testing.T) {
 		{Key: "claude/new", modified: now.Add(-24 * time.Hour)},
 		{Key: "claude/unknown"},
 	}
+	const month = 30 * 24 * time.Hour
 	claude := sourceObject{Driver: "claude-agent-sdk", Source: "claude"}
 	for _, test := range []struct {
 		name      string
 		source    sourceObject
+		keeps     time.Duration
 		published map[string]bool
 		want      string
 	}{
-		{"an old one that is published", claude, map[string]bool{"claude/old": true}, verdictOK},
-		{"an old one that is not", claude, map[string]bool{"claude/new": true}, verdictWarn},
-		{"a store that cannot be read", claude, nil, verdictWarn},
-		{"an agent that cleans nothing", sourceObject{Driver: "codex-app-server"}, nil, ""},
+		{"an old one that is published", claude, month, map[string]bool{"claude/old": true}, verdictOK},
+		{"an old one that is not", claude, month, map[string]bool{"claude/new": true}, verdictWarn},
+		{"a store that cannot be read", claude, month, nil, verdictWarn},
+		{"an agent that cleans nothing", sourceObject{Driver: "codex-app-server"}, 0, nil, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			verdict := ""
-			for _, c := range checkExpiring(inventory{source: test.source, sessions: sessions}, test.published, now) {
+			for _, c := range checkExpiring(inventory{source: test.source, sessions: sessions}, test.keeps, test.published, now) {
 				verdict += c.Verdict
 			}
 			if verdict != test.want {

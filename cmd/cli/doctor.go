@@ -324,7 +324,7 @@ func (x *examination) source(ctx context.Context, s *settings, driver collect.Dr
 	if err := x.add(checkInventory(got, s.detected)...); err != nil {
 		return err
 	}
-	if err := x.add(checkExpiring(got, published, s.env.Now)...); err != nil {
+	if err := x.add(checkExpiring(got, s.keeps(got.source.Source), published, s.env.Now)...); err != nil {
 		return err
 	}
 	looked, err := takeSample(ctx, driver, got.sessions)
@@ -366,26 +366,28 @@ func checkInventory(got inventory, detected bool) []check {
 	return checks
 }
 
-const (
-	// claudeKeeps is how long Claude keeps a transcript that is not written to.
-	claudeKeeps = 30 * 24 * time.Hour
-	// nearCleanup is the age from which a doctor speaks up.
-	nearCleanup = 25 * 24 * time.Hour
-)
+// keeps is after how long the agent of a source removes sessions by itself, 0 for never.
+func (s *settings) keeps(source string) time.Duration {
+	for _, one := range s.sources {
+		if id, err := collect.SourceID(one.ID); err == nil && id == source {
+			return drivers.CleanUpAfter(one.Driver, drivers.Folder(one, s.env))
+		}
+	}
+	return 0
+}
 
-// cleaningDrivers are the drivers whose agents delete old sessions by themselves.
-var cleaningDrivers = map[string]time.Duration{"claude-agent-sdk": claudeKeeps}
+// nearCleanup is how long before the agent's clean-up a doctor speaks up.
+const nearCleanup = 5 * 24 * time.Hour
 
-// checkExpiring warns of sessions that their agent will delete soon and that are not
-// published. published is nil when that is not known.
-func checkExpiring(got inventory, published map[string]bool, now time.Time) []check {
-	keeps, cleans := cleaningDrivers[got.source.Driver]
-	if !cleans || len(got.sessions) == 0 {
+// checkExpiring warns of sessions that their agent will delete soon, which keeps them so
+// long, and that are not published. published is nil when that is not known.
+func checkExpiring(got inventory, keeps time.Duration, published map[string]bool, now time.Time) []check {
+	if keeps == 0 || len(got.sessions) == 0 {
 		return nil
 	}
 	near, unpublished := 0, 0
 	for _, s := range got.sessions {
-		if s.modified.IsZero() || now.Sub(s.modified) < nearCleanup {
+		if s.modified.IsZero() || now.Sub(s.modified) < keeps-nearCleanup {
 			continue
 		}
 		near++

@@ -108,7 +108,7 @@ type lsSummary struct {
 type choice struct {
 	since   string // stored form of a time, "" for all
 	sources []string
-	cwd     string
+	cwds    []string // the folder as typed, and with its links resolved
 	status  string
 	query   string // lower case
 	all     bool
@@ -124,7 +124,7 @@ func (v *invocation) choose(c *urfave.Context) (choice, error) {
 		w.since = at.UTC().Format(storedTime)
 	}
 	if dir := c.String("cwd"); dir != "" {
-		w.cwd = filepath.Clean(v.env.abs(dir))
+		w.cwds = v.foldersOf(dir)
 	}
 	var err error
 	if w.sources, err = sourceIDs(c); err != nil {
@@ -146,7 +146,7 @@ func (w *choice) matches(row *document.Row) bool {
 	case w.since != "" && text(row.UpdatedAt) < w.since,
 		len(w.sources) > 0 && !slices.Contains(w.sources, row.SourceID),
 		w.status != "" && row.Status != w.status,
-		w.cwd != "" && !below(w.cwd, text(row.Cwd)) && !below(w.cwd, text(row.Git.WorktreeRoot)):
+		len(w.cwds) > 0 && !belowAny(w.cwds, text(row.Cwd)) && !belowAny(w.cwds, text(row.Git.WorktreeRoot)):
 		return false
 	}
 	if w.query == "" {
@@ -156,11 +156,36 @@ func (w *choice) matches(row *document.Row) bool {
 		func(field string) bool { return strings.Contains(strings.ToLower(field), w.query) })
 }
 
-// below reports a path that is dir or lies in it.
+// foldersOf are the ways in which sessions may name a typed folder. One of another system
+// is taken as it is typed: it was printed so.
+func (v *invocation) foldersOf(typed string) []string {
+	if rooted(typed) && !filepath.IsAbs(typed) {
+		return []string{typed}
+	}
+	dir := filepath.Clean(v.env.abs(typed))
+	if real := resolved(dir); real != dir {
+		return []string{dir, real}
+	}
+	return []string{dir}
+}
+
+func belowAny(dirs []string, path string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool { return below(dir, path) })
+}
+
+// below reports a path that is dir or lies in it. Windows takes two spellings of a path for
+// one: letters of either case, and slashes of either kind.
 func below(dir, path string) bool {
+	if windowsPath(dir) && windowsPath(path) {
+		fold := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "/", `\`)) }
+		dir, path = fold(dir), fold(path)
+	}
 	rest, ok := strings.CutPrefix(path, strings.TrimRight(dir, `/\`))
 	return ok && path != "" && (rest == "" || rest[0] == '/' || rest[0] == '\\')
 }
+
+// windowsPath reports an absolute path of Windows.
+func windowsPath(path string) bool { return rooted(path) && !strings.HasPrefix(path, "/") }
 
 // hides reports a row that is counted and not listed.
 func (w *choice) hides(row *document.Row) bool {

@@ -323,7 +323,7 @@ func TestTheRecentIndexIsEnoughForRecentDays(t *testing.T) {
 		{"no time", choice{}, false},
 		{"exactly seven days before", choice{since: "2026-03-01T12:00:00.000Z"}, true},
 		{"a moment earlier", choice{since: "2026-03-01T11:59:59.999Z"}, false},
-		{"later", choice{since: "2026-03-08T00:00:00.000Z", query: "x", cwd: "/a"}, true},
+		{"later", choice{since: "2026-03-08T00:00:00.000Z", query: "x", cwds: []string{"/a"}}, true},
 		{"deleted ones too", choice{since: "2026-03-08T00:00:00.000Z", all: true}, false},
 		{"deleted ones only", choice{since: "2026-03-08T00:00:00.000Z", status: document.StatusDeleted}, false},
 	} {

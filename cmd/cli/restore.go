@@ -24,13 +24,17 @@ func (v *invocation) restoreVerb() *urfave.Command {
 		ArgsUsage: "[KEY…]",
 		Description: "Files go into the folder of the session's agent, or with --to below DIR/SOURCE. A session brings its " +
 			"sub-agents and side files. A file that is there and differs is kept and named, unless --force is given. " +
-			"With --map a Claude session goes to the folder of another working directory; its records stay as they are.",
+			"With --map a Claude session goes to the folder of another working directory, links resolved; its records stay as " +
+			"they are. Files get their own times, but for those that the agent would take for old and remove again: these get " +
+			"the time of now.",
 		UsageText: "agentsync restore 3f2a\nagentsync restore --all --to /tmp/sessions\nagentsync restore --map /home/a=/home/b --dry-run 3f2a",
 		Flags: []urfave.Flag{
 			&urfave.BoolFlag{Name: "all", Usage: "every published session, deleted ones included"},
+			&urfave.BoolFlag{Name: "deleted", Usage: "every session that is marked deleted, and no other"},
 			sourceFlag(),
 			&urfave.StringFlag{Name: "to", Usage: "restore below `DIR`, by source"},
 			&urfave.StringSliceFlag{Name: "map", Usage: "`OLD=NEW`: sessions of the directory OLD and below belong to NEW here (may be repeated, the longest OLD wins)"},
+			&urfave.BoolFlag{Name: "touch", DefaultText: "what the agent would remove again", Usage: "give the files the time of now; --touch=false: their own in any case"},
 			&urfave.BoolFlag{Name: "force", Usage: "replace files that differ"},
 			&urfave.BoolFlag{Name: "dry-run", Usage: "say what would be written, and write nothing"},
 			generationFlag(),
@@ -67,8 +71,8 @@ func (v *invocation) restore(ctx context.Context, c *urfave.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.Bool("all") == (c.NArg() > 0) {
-		return usageError("agentsync restore KEY, or agentsync restore --all", "restore needs session keys or --all, and not both")
+	if ways := []bool{c.Bool("all"), c.Bool("deleted"), c.NArg() > 0}; count(ways) != 1 {
+		return usageError("agentsync restore KEY, or --all, or --deleted", "restore needs one of session keys, --all and --deleted")
 	}
 	s, target, done, err := v.reading(ctx)
 	if err != nil {
@@ -87,13 +91,15 @@ func (v *invocation) restore(ctx context.Context, c *urfave.Context) error {
 	if err != nil {
 		return err
 	}
-	o := publish.RestoreOptions{Rows: rows, Map: maps, Directory: kin.directory, Force: c.Bool("force"), DryRun: c.Bool("dry-run"), Workers: workers()}
+	o := publish.RestoreOptions{Rows: rows, Map: maps, Directory: kin.directory, Resolve: resolved, Force: c.Bool("force"), DryRun: c.Bool("dry-run"), Workers: workers()}
 	if to := c.String("to"); to != "" {
 		o.Folder = belowDir(v.env.abs(to))
 	} else {
 		o.Folder = v.ownFolders(s, view)
 		v.warnOfDirectories(rows, kin, maps)
 	}
+	times := v.newTimes(c)
+	o.Time = times.of
 	meter := v.meter("restore", "sessions", int64(len(rows)))
 	o.Progress = func(done, _ int, _ string) { meter.set(int64(done)) }
 	files, err := target.Restore(ctx, o)
@@ -101,7 +107,17 @@ func (v *invocation) restore(ctx context.Context, c *urfave.Context) error {
 	if err != nil {
 		return err
 	}
+	times.tell(v.out)
 	return v.showRestored(len(rows), files, o)
+}
+
+func count(flags []bool) (n int) {
+	for _, set := range flags {
+		if set {
+			n++
+		}
+	}
+	return n
 }
 
 // parseMaps reads OLD=NEW, both absolute.
@@ -180,10 +196,11 @@ func (v *invocation) chosenRows(view *publish.View, kin *kinship, c *urfave.Cont
 	if err != nil {
 		return nil, err
 	}
-	if c.Bool("all") {
+	if c.Bool("all") || c.Bool("deleted") {
 		var rows []*document.Row
 		err := view.Rows(func(row *document.Row) error {
-			if len(only) == 0 || slices.Contains(only, row.SourceID) {
+			wanted := c.Bool("all") || row.Status == document.StatusDeleted
+			if wanted && (len(only) == 0 || slices.Contains(only, row.SourceID)) {
 				rows = append(rows, row)
 			}
 			return nil

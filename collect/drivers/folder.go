@@ -2,8 +2,10 @@ package drivers
 
 import (
 	"path/filepath"
+	"time"
 
 	"agentsync/collect"
+	"agentsync/collect/claude"
 )
 
 // Folder is where the agent of a source keeps its files: the first folder that the
@@ -17,6 +19,15 @@ func Folder(cfg collect.SourceConfig, env collect.Env) string {
 		}
 	}
 	return ""
+}
+
+// CleanUpAfter is the age at which the agent of a driver kind removes a session's files by
+// itself, when they lie in its folder; 0 when it removes none.
+func CleanUpAfter(kind, folder string) time.Duration {
+	if kind != Claude {
+		return 0
+	}
+	return claude.CleanUpAfter(folder)
 }
 
 func (a agent) folder(cfg collect.SourceConfig, env collect.Env) string {
