@@ -298,6 +298,12 @@ func mapDirectory(cwd string, maps []PathMap) (string, bool) {
 	if rest == "" {
 		return best.To, found
 	}
+	switch here, there := strings.HasPrefix(best.To, "/"), strings.HasPrefix(best.From, "/"); {
+	case here && !there: // from Windows
+		rest = strings.ReplaceAll(rest, `\`, "/")
+	case there && !here:
+		rest = strings.ReplaceAll(rest, "/", `\`)
+	}
 	return strings.TrimRight(best.To, `/\`) + rest, found
 }
 
