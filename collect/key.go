@@ -25,9 +25,13 @@ func (e *KeyError) Unwrap() error { return e.Reason }
 
 // SourceID returns the canonical form of a source's id: trimmed as ECMAScript trims,
 // then lower-cased by Unicode's full mapping (spec 5.2). An empty id, a control
-// character, or text that is no valid UTF-8 is a *KeyError.
+// character, text that is no valid UTF-8, or a dot or two, which as the name of a folder
+// would be another one's, is a *KeyError.
 func SourceID(id string) (string, error) {
 	trimmed, err := identity("source id", id)
+	if trimmed == "." || trimmed == ".." {
+		return "", &KeyError{"source id", fmt.Errorf("%q is no name", trimmed)}
+	}
 	if err != nil || lowerASCII(trimmed) {
 		return trimmed, err
 	}

@@ -241,7 +241,7 @@ var newline = []byte("\n")
 
 // pieceName stands before a piece of a side file, so that files are told apart.
 func pieceName(dst []byte, record value.Value) []byte {
-	return append(append(dst, record.Path("path").Str()...), 0)
+	return append(append(dst, piecePath(record)...), 0)
 }
 
 var (

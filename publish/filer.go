@@ -2,7 +2,6 @@ package publish
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,76 +9,140 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
-	transcript "agentsync/collect/lines"
-	"agentsync/collect/value"
+	"agentsync/collect"
 	"agentsync/publish/document"
 )
 
-// filer writes one file at a time below a root; of a dry run it only compares.
+// filer writes the files of one session below a root, one at a time, each under a name
+// of its own beside its place; they get their names together. Of a dry run it only
+// compares.
 type filer struct {
 	*restorer
-	root   *os.Root // nil in a dry run for a folder that is not there
-	folder string
-	row    *document.Row
-	when   time.Time
-	zstd   bool // the agent may keep the file compressed, under the same name and one more suffix
-	name   string
-	mode   uint32
-	temp   string
-	opened bool
-	file   *os.File // nil in a dry run
-	trial  *trial   // of a dry run
-	out    *bufio.Writer
+	root    *os.Root // nil in a dry run for a folder that is not there
+	place   Place
+	allows  func(path string) bool
+	row     *document.Row
+	when    time.Time
+	zstd    bool            // the agent may keep the file compressed, under the same name and one more suffix
+	folders map[string]bool // that were looked at, and are no links
+	made    []string        // folders that were not there before
+	items   []*item
+	now     *item    // that is written, the last of items; nil before the first
+	file    *os.File // nil in a dry run
+	trial   *trial   // of a dry run
+	out     *bufio.Writer
+	size    int64 // bytes of all files
 }
 
-const tempSuffix = ".agentsync-restore"
+// item is one file on its way.
+type item struct {
+	RestoredFile
+	at   string // as the session names it
+	name string // below the base, with slashes
+	mode uint32
+	temp string // where its bytes are, "" when it is not to be written
+}
 
-// open makes name the file that is written; the one before is finished.
-func (f *filer) open(name string, mode uint32) error {
-	if f.opened && f.name == name {
+const (
+	tempsMost = 10_000         // names that are tried for one unfinished file
+	tempAge   = 24 * time.Hour // a restore that left an unfinished file so long ago is dead
+)
+
+// open makes the file at a path the one that is written; the one before is finished.
+// What stops it alone is noted in it; an error stops the session.
+func (f *filer) open(at string, mode uint32) error {
+	if f.now != nil && f.now.at == at {
 		return nil
 	}
-	if err := f.close(); err != nil {
-		return err
+	f.end()
+	if !below(at) || !f.allows(at) {
+		return &DamagedError{f.row.Key, fmt.Errorf("no session of its agent can have lain at %.200q", at)}
 	}
-	if !fs.ValidPath(name) || name == "." || !filepath.IsLocal(filepath.FromSlash(name)) {
-		return fmt.Errorf("stored path %.200q is no path below a folder", name)
+	f.now = &item{at: at, name: path.Join(f.place.Below, at), mode: mode}
+	f.now.RestoredFile = RestoredFile{Key: f.row.Key, Path: filepath.Join(f.place.Base, filepath.FromSlash(f.now.name))}
+	f.items = append(f.items, f.now)
+	var err error
+	switch owner := f.taken.claim(f.now.Path, f.row.Key); owner {
+	case "":
+		err = f.begin()
+	case f.row.Key:
+		return &DamagedError{f.row.Key, fmt.Errorf("it has the file %.200q twice", at)}
+	default:
+		err = fmt.Errorf("session %s has the same file", owner)
 	}
-	f.name, f.mode, f.temp = name, mode, name+tempSuffix
-	if err := f.taken.claim(f.shown(), f.row.Key); err != nil {
-		return fmt.Errorf("restore %s: %w", name, err)
+	if err != nil {
+		f.fail(err)
 	}
-	if err := f.begin(); err != nil {
-		return fmt.Errorf("restore %s: %w", name, err)
-	}
-	f.opened = true
 	return nil
+}
+
+// below reports a path that leads down from a folder, and is written in one way only.
+func below(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || part == "." || part == ".." {
+			return false
+		}
+	}
+	return filepath.IsLocal(filepath.FromSlash(name)) && !strings.Contains(name, "\x00")
 }
 
 // begin opens what the bytes go to.
 func (f *filer) begin() error {
-	if err := f.checkParents(); err != nil {
-		return err
-	}
 	if f.DryRun {
+		if err := f.walk(f.now.name); err != nil {
+			return err
+		}
 		f.trial = f.newTrial()
 		f.writeTo(f.trial)
 		return nil
 	}
-	if err := f.root.MkdirAll(path.Dir(f.name), 0o700); err != nil {
-		return err
+	for range tempsMost {
+		if err := f.walk(f.now.name); err != nil {
+			return err
+		}
+		temp := path.Join(path.Dir(f.now.name), collect.Unfinished+strconv.Itoa(f.taken.next()))
+		file, err := f.root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_RDWR, fs.FileMode(f.now.mode)|0o200)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // a session that failed took its folders back
+			clear(f.folders)
+		case err == nil:
+			f.file, f.now.temp = file, temp
+			f.writeTo(file)
+			f.sweep(path.Dir(temp))
+			return nil
+		case !errors.Is(err, fs.ErrExist):
+			return err
+		}
 	}
-	_ = f.root.Remove(f.temp) // left by a restore that was killed
-	file, err := f.root.OpenFile(f.temp, os.O_CREATE|os.O_EXCL|os.O_RDWR, fs.FileMode(f.mode)|0o200)
-	if err != nil {
-		return err
+	return fmt.Errorf("no name is free for an unfinished file")
+}
+
+// sweep removes what restores that were killed have left in a folder. The file system's
+// own clock, which has stamped the open file, tells how old it is.
+func (f *filer) sweep(folder string) {
+	if !f.taken.sweeps(filepath.Join(f.place.Base, folder)) {
+		return
 	}
-	f.file = file
-	f.writeTo(file)
-	return nil
+	now, err := f.file.Stat()
+	dir, errOpen := f.root.Open(folder)
+	if err != nil || errOpen != nil {
+		return // the next restore will do it
+	}
+	defer dir.Close()
+	entries, _ := dir.ReadDir(-1)
+	for _, e := range entries {
+		if !collect.IsUnfinished(e.Name()) || !e.Type().IsRegular() {
+			continue
+		}
+		if info, err := e.Info(); err == nil && now.ModTime().Sub(info.ModTime()) > tempAge {
+			_ = f.root.Remove(path.Join(folder, e.Name()))
+		}
+	}
 }
 
 func (f *filer) writeTo(w io.Writer) {
@@ -90,206 +153,179 @@ func (f *filer) writeTo(w io.Writer) {
 	f.out.Reset(w)
 }
 
-// checkParents refuses a folder on the way that is a link, even one that stays below
-// the root: what is restored lies where it says.
+// write adds bytes to the open file.
+func (f *filer) write(p []byte) {
+	f.size += int64(len(p))
+	f.now.Bytes += int64(len(p))
+	if _, err := f.out.Write(p); err != nil {
+		f.fail(err)
+	}
+}
+
+// fail ends the open file; what else it would get is dropped.
+func (f *filer) fail(err error) {
+	f.now.Status, f.now.Err = FileFailed, fmt.Errorf("restore %s: %w", f.now.at, err)
+	f.abandon()
+	f.writeTo(io.Discard)
+}
+
+// walk looks at the folders on the way to name, and makes those that are not there. It
+// refuses one that is a link, even one that stays below the root: what is restored lies
+// where it says.
 // RACE: a folder can be replaced by a link after this look; the root then still keeps
 // every write below itself.
-func (f *filer) checkParents() error {
-	if f.root == nil {
-		return nil
-	}
-	for i := range len(f.name) {
-		if f.name[i] != '/' {
+func (f *filer) walk(name string) error {
+	for i := range len(name) {
+		if name[i] != '/' || f.root == nil || f.folders[name[:i]] {
 			continue
 		}
-		info, err := f.root.Lstat(f.name[:i])
+		folder := name[:i]
+		info, err := f.root.Lstat(folder)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil
+			if f.DryRun {
+				return nil
+			}
+			if err := f.root.Mkdir(folder, 0o700); err == nil {
+				f.made = append(f.made, folder)
+			} else if !errors.Is(err, fs.ErrExist) {
+				return err
+			}
+			info, err = f.root.Lstat(folder)
 		}
 		if err != nil {
 			return err
 		}
 		if !info.IsDir() {
-			return fmt.Errorf("%s is a link or a file, and no folder", filepath.Join(f.folder, filepath.FromSlash(f.name[:i])))
+			return fmt.Errorf("%s is a link or a file, and no folder", filepath.Join(f.place.Base, filepath.FromSlash(folder)))
 		}
+		f.folders[folder] = true
 	}
 	return nil
 }
 
-func (f *filer) shown() string { return filepath.Join(f.folder, filepath.FromSlash(f.name)) }
-
-// close finishes the open file: it is moved to its name unless an equal file is
-// there, or a different one that may not be replaced.
-func (f *filer) close() error {
-	if !f.opened {
-		return nil
+// end finishes the open file, if there is one: its bytes are whole, and stay only where
+// they are to be moved to its name.
+func (f *filer) end() {
+	if f.now == nil || f.now.Status != "" {
+		return
 	}
-	f.opened = false
-	if err := f.out.Flush(); err != nil {
-		return fmt.Errorf("restore %s: %w", f.name, err)
+	err := f.out.Flush()
+	if err == nil {
+		err = f.settle()
 	}
-	status, size, err := f.settle()
 	if err != nil {
-		f.abandon()
-		return fmt.Errorf("restore %s: %w", f.name, err)
+		f.fail(err)
 	}
-	f.files = append(f.files, RestoredFile{Key: f.row.Key, Path: f.shown(), Status: status, Bytes: size})
-	return nil
 }
 
-func (f *filer) settle() (status string, size int64, err error) {
+// settle decides what becomes of the open file.
+func (f *filer) settle() (err error) {
 	if f.DryRun {
 		defer f.trial.close()
-		status, err = f.trial.status(f.Force)
-		return status, f.trial.size, err
+		f.now.Status, err = f.trial.status(f.Force)
+		return err
 	}
-	if size, err = f.file.Seek(0, io.SeekCurrent); err != nil {
-		return "", 0, err
-	}
-	same, exists, err := f.compare(size)
-	if err != nil {
-		return "", 0, err
-	}
+	same, exists, err := f.compare(f.file, f.now.Bytes)
 	switch {
+	case err != nil:
+		return err
 	case same:
-		f.abandon()
-		return FileSame, size, nil
+		f.now.Status = FileSame
 	case exists && !f.Force:
+		f.now.Status = FileDiffers
+	case exists:
+		f.now.Status = FileReplaced
+	default:
+		f.now.Status = FileWritten
+	}
+	if same || exists && !f.Force {
 		f.abandon()
-		return FileDiffers, size, nil
+		return nil
 	}
-	status, err = f.move(exists)
-	return status, size, err
-}
-
-// move gives the finished file its mode, its time and its name.
-func (f *filer) move(exists bool) (string, error) {
-	err := f.file.Close()
+	err = f.file.Close()
 	f.file = nil
-	if err == nil && f.mode&0o200 == 0 {
-		err = f.root.Chmod(f.temp, fs.FileMode(f.mode))
-	}
-	if err == nil && !f.when.IsZero() {
-		err = f.root.Chtimes(f.temp, f.when, f.when)
-	}
-	if err != nil {
-		_ = f.root.Remove(f.temp)
-		return "", err
-	}
-	// RACE: a file that appears between the comparison and the rename is replaced. The
-	// link refuses it where nothing was there before.
-	if !exists {
-		if err := f.root.Link(f.temp, f.name); err == nil {
-			return FileWritten, f.root.Remove(f.temp)
-		} else if errors.Is(err, fs.ErrExist) {
-			return FileDiffers, f.root.Remove(f.temp)
-		}
-	}
-	if err := f.root.Rename(f.temp, f.name); err != nil {
-		_ = f.root.Remove(f.temp)
-		return "", err
-	}
-	if exists {
-		return FileReplaced, nil
-	}
-	return FileWritten, nil
+	return err
 }
 
-// standing opens the file that stands at the name, or the same file compressed; nil
-// when there is none.
-func (f *filer) standing() (io.ReadCloser, error) {
-	if f.root == nil {
-		return nil, nil
+// finish gives the files of a session of so many bytes their names, and notes what became
+// of each.
+func (f *filer) finish(size int64) error {
+	f.end()
+	if f.size != size {
+		return &DamagedError{f.row.Key, fmt.Errorf("it has %d bytes, its manifest says %d", f.size, size)}
 	}
-	info, err := f.root.Lstat(f.name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return f.compressed()
-	}
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("something else than a file is in the way (%s)", strings.TrimSpace(info.Mode().Type().String()))
-	}
-	return f.root.Open(f.name)
-}
-
-const zstdSuffix = ".zst"
-
-// compressed opens the file that an agent has compressed since: it stands for the plain
-// one, so that none is written beside it.
-func (f *filer) compressed() (io.ReadCloser, error) {
-	if !f.zstd {
-		return nil, nil
-	}
-	if info, err := f.root.Lstat(f.name + zstdSuffix); err != nil || !info.Mode().IsRegular() {
-		return nil, nil
-	}
-	r, err := transcript.Open(f.shown()+zstdSuffix, transcript.Options{Zstd: true})
-	if err != nil {
-		return nil, err
-	}
-	return &lineReader{Reader: r}, nil
-}
-
-// lineReader gives the bytes of a transcript that is read line by line.
-type lineReader struct {
-	*transcript.Reader
-	tape value.Tape
-	rest []byte
-}
-
-// Read gives bytes of one line at most.
-func (r *lineReader) Read(p []byte) (int, error) {
-	for len(r.rest) == 0 {
-		r.tape.Reset()
-		e, err := r.Next(&r.tape)
-		if err != nil {
-			return 0, err
-		}
-		r.rest = e.Raw
-	}
-	n := copy(p, r.rest)
-	r.rest = r.rest[n:]
-	return n, nil
-}
-
-// compare reads the file that stands at the name, if any, beside the one written.
-func (f *filer) compare(size int64) (same, exists bool, err error) {
-	old, err := f.standing()
-	if old == nil || err != nil {
-		return false, false, err
-	}
-	defer old.Close()
-	if plain, ok := old.(*os.File); ok {
-		if info, err := plain.Stat(); err != nil || info.Size() != size {
-			return false, true, err
-		}
-	}
-	same, err = equalContent(io.NewSectionReader(f.file, 0, size), old)
-	return same, true, err
-}
-
-func equalContent(a, b io.Reader) (bool, error) {
-	x, y := make([]byte, 64<<10), make([]byte, 64<<10)
-	for {
-		n, errA := io.ReadFull(a, x)
-		m, errB := io.ReadFull(b, y)
-		if !bytes.Equal(x[:n], y[:m]) {
-			return false, nil
-		}
-		if errA != nil || errB != nil {
-			if isEnd(errA) && isEnd(errB) {
-				return true, nil
+	for _, one := range f.items {
+		if one.temp != "" {
+			if err := f.move(one); err != nil {
+				one.Status, one.Err = FileFailed, fmt.Errorf("restore %s: %w", one.at, err)
 			}
-			return false, errors.Join(errA, errB)
 		}
+		f.files = append(f.files, one.RestoredFile)
 	}
+	return nil
 }
 
-func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
+// move gives a finished file its mode, its name and then its time: one that is unfinished
+// never looks old.
+func (f *filer) move(one *item) error {
+	if one.mode&0o200 == 0 {
+		if err := f.root.Chmod(one.temp, fs.FileMode(one.mode)); err != nil {
+			return err
+		}
+	}
+	if err := f.name(one); err != nil || one.Status == FileSame || one.Status == FileDiffers || f.when.IsZero() {
+		return err
+	}
+	return f.root.Chtimes(one.name, f.when, f.when)
+}
 
-// abandon removes an unfinished file.
+// name gives a finished file its name.
+// RACE: a file that appears between the comparison and the rename is replaced. The link
+// refuses it where nothing was there before.
+func (f *filer) name(one *item) error {
+	if one.Status == FileWritten {
+		err := f.root.Link(one.temp, one.name)
+		if errors.Is(err, fs.ErrExist) {
+			return f.overtaken(one)
+		}
+		if err == nil {
+			return f.discard(one)
+		}
+	}
+	if err := f.root.Rename(one.temp, one.name); err != nil {
+		return err
+	}
+	one.temp = ""
+	return nil
+}
+
+// overtaken settles a file whose name somebody else has taken meanwhile.
+func (f *filer) overtaken(one *item) error {
+	file, err := f.root.Open(one.temp)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	f.now = one
+	same, _, err := f.compare(file, one.Bytes)
+	if err != nil {
+		return err
+	}
+	one.Status = FileDiffers
+	if same {
+		one.Status = FileSame
+	}
+	return f.discard(one)
+}
+
+// discard removes what a file was written to.
+func (f *filer) discard(one *item) error {
+	temp := one.temp
+	one.temp = ""
+	return f.root.Remove(temp)
+}
+
+// abandon gives up the open file.
 func (f *filer) abandon() {
 	if f.trial != nil {
 		f.trial.close()
@@ -297,67 +333,24 @@ func (f *filer) abandon() {
 	if f.file != nil {
 		f.file.Close()
 		f.file = nil
-		_ = f.root.Remove(f.temp)
+	}
+	if f.now != nil && f.now.temp != "" {
+		_ = f.discard(f.now)
 	}
 }
 
-// trial compares what would be written with the file that stands there.
-type trial struct {
-	old     io.ReadCloser
-	err     error
-	size    int64
-	differs bool
-	buf     []byte
-}
-
-func (f *filer) newTrial() *trial {
-	t := &trial{}
-	t.old, t.err = f.standing()
-	return t
-}
-
-// Write compares p with the standing file's next bytes.
-func (t *trial) Write(p []byte) (int, error) {
-	t.size += int64(len(p))
-	if t.old == nil || t.differs || t.err != nil {
-		return len(p), nil
+// drop removes what did not come to its place, and the folders made for it.
+func (f *filer) drop() {
+	if f.root == nil {
+		return
 	}
-	if len(t.buf) < len(p) {
-		t.buf = make([]byte, len(p))
-	}
-	n, err := io.ReadFull(t.old, t.buf[:len(p)])
-	if err != nil && !isEnd(err) {
-		t.err = err
-	}
-	t.differs = !bytes.Equal(t.buf[:n], p)
-	return len(p), nil
-}
-
-func (t *trial) status(force bool) (string, error) {
-	switch {
-	case t.err != nil:
-		return "", t.err
-	case t.old == nil:
-		return FileWouldBe, nil
-	}
-	if !t.differs {
-		n, err := io.ReadFull(t.old, make([]byte, 1))
-		if n == 0 && isEnd(err) {
-			return FileSame, nil
-		}
-		if err != nil {
-			return "", err
+	f.abandon()
+	for _, one := range f.items {
+		if one.temp != "" {
+			_ = f.discard(one)
 		}
 	}
-	if force {
-		return FileWouldHide, nil
-	}
-	return FileDiffers, nil
-}
-
-func (t *trial) close() {
-	if t.old != nil {
-		t.old.Close()
-		t.old = nil
+	for _, folder := range slices.Backward(f.made) {
+		_ = f.root.Remove(folder) // unless something lies in it
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -19,7 +20,10 @@ type RestoreOptions struct {
 	Rows []*document.Row
 	// Folder is where a source's files go. Of a source that reads several folders, root is
 	// the one that the session was in, else "".
-	Folder func(sourceID, root string) (string, error)
+	Folder func(sourceID, root string) (Place, error)
+	// Allows returns which paths below its folder, with slashes, a driver's sessions may be
+	// restored to; nil for a driver that is not known here.
+	Allows func(driver string) func(path string) bool
 	// Directory is the working directory that a row's family belongs to, "" for none;
 	// nil takes each row's own. Maps apply to it, so that children stay with their parents.
 	Directory func(row *document.Row) string
@@ -34,6 +38,13 @@ type RestoreOptions struct {
 	DryRun   bool
 	Workers  int
 	Progress func(done, total int, key string)
+}
+
+// Place is a folder that a person chose, and what lies below it: the way to Base may lead
+// through links, from there on nothing does.
+type Place struct {
+	Base  string
+	Below string // with slashes, "" for Base itself
 }
 
 // PathMap moves sessions of working directories at or below From to below To.
@@ -59,11 +70,12 @@ type RestoredFile struct {
 	Err    error // for FileFailed
 }
 
-// Restore gives the bytes of sessions back. Each file is written beside its place
-// and moved there when it is whole; a file that exists and differs is left alone
-// without Force, and nothing is ever written outside the source's folder or through
-// a link. A session that fails does not stop the others. Two sessions never share a
-// file: the second one fails.
+// Restore gives the bytes of sessions back. Each file is written beside its place, and
+// moved there when its whole session was read and is sound: of one that is damaged
+// nothing is written. A file that exists and differs is left alone without Force, and
+// nothing is ever written where the session's driver does not say, outside the source's
+// folder or through a link. What fails ends itself alone: a file, or what it holds back a
+// session. Two sessions never share a file: the second one fails.
 func (t *Target) Restore(ctx context.Context, o RestoreOptions) ([]RestoredFile, error) {
 	var mu sync.Mutex
 	var files []RestoredFile
@@ -92,24 +104,46 @@ func (t *Target) Restore(ctx context.Context, o RestoreOptions) ([]RestoredFile,
 	return files, err
 }
 
-// owners remember which session a restored path belongs to.
+// owners remember which session a restored path belongs to, and number what is not
+// finished.
 type owners struct {
-	mu   sync.Mutex
-	keys map[string]string
+	mu    sync.Mutex
+	keys  map[string]string
+	swept map[string]bool // folders in which nothing is left of restores that were killed
+	count int
 }
 
-// claim gives a path to a session, unless another one has it.
-func (o *owners) claim(path, key string) error {
+// sweeps reports that a folder is still to be swept, once.
+func (o *owners) sweeps(folder string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.swept == nil {
+		o.swept = map[string]bool{}
+	}
+	fresh := !o.swept[folder]
+	o.swept[folder] = true
+	return fresh
+}
+
+func (o *owners) next() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.count++
+	return o.count
+}
+
+// claim gives a path to a session, or returns the one that has it.
+func (o *owners) claim(path, key string) (owner string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.keys == nil {
 		o.keys = map[string]string{}
 	}
-	if owner, ok := o.keys[path]; ok && owner != key {
-		return fmt.Errorf("session %s has the same file", owner)
+	if owner, ok := o.keys[path]; ok {
+		return owner
 	}
 	o.keys[path] = key
-	return nil
+	return ""
 }
 
 type restorer struct {
@@ -127,33 +161,37 @@ func (r *restorer) session(row *document.Row) error {
 		return err
 	}
 	r.s.Row, r.s.Manifest, r.s.table, r.s.lib = row, m, table, r.lib
-	folder, err := r.Folder(row.SourceID, row.Placement.Root)
+	place, err := r.Folder(row.SourceID, row.Placement.Root)
 	if err != nil {
 		return err
+	}
+	allows := r.Allows(row.Driver)
+	if allows == nil {
+		return fmt.Errorf("session %s is of driver %q, of whose files this version knows nothing", row.Key, row.Driver)
 	}
 	at := row.Placement.Path
 	if at == "" {
 		return fmt.Errorf("session %s does not say which file it was", row.Key)
 	}
 	at = r.mapped(at, row.Driver, r.directory(row))
-	root, err := openFolder(folder, r.DryRun)
+	root, err := openFolder(place.Base, r.DryRun)
 	if err != nil {
 		return err
 	}
 	when := modified(m)
 	if r.Time != nil {
-		when = r.Time(row, folder, when)
+		when = r.Time(row, filepath.Join(place.Base, filepath.FromSlash(place.Below)), when)
 	}
-	f := &filer{restorer: r, root: root, folder: folder, row: row, when: when,
-		zstd: row.Placement.Container == "zstd"}
+	f := &filer{restorer: r, root: root, place: place, allows: allows, row: row, when: when,
+		zstd: row.Placement.Container == "zstd", folders: map[string]bool{}}
 	if root != nil {
 		defer root.Close()
-		defer f.abandon()
 	}
+	defer f.drop()
 	if err := r.pour(f, at); err != nil {
 		return err
 	}
-	return f.close()
+	return f.finish(m.Size)
 }
 
 func (r *restorer) directory(row *document.Row) string {
@@ -189,7 +227,7 @@ func (r *restorer) pour(f *filer, at string) error {
 	err := r.s.Events(func(i int, e *document.ChunkEvent) error {
 		name, mode := at, uint32(0o600)
 		if side {
-			name = at + "/" + e.Value.Path("path").Str()
+			name = at + "/" + piecePath(e.Value)
 			if n, ok := e.Value.Path("mode").Integer(); ok {
 				mode = uint32(n) & 0o777
 			}
@@ -198,11 +236,12 @@ func (r *restorer) pour(f *filer, at string) error {
 			return err
 		}
 		if e.Plain {
-			f.out.Write(e.Text)
-			return f.out.WriteByte('\n')
+			f.write(e.Text)
+			f.write(newline)
+			return nil
 		}
-		_, err := f.out.Write(e.Raw)
-		return err
+		f.write(e.Raw)
+		return nil
 	})
 	if err != nil || side || r.s.Manifest.Size > 0 {
 		return err

@@ -14,6 +14,7 @@ import (
 	"agentsync/collect"
 	"agentsync/collect/claude"
 	"agentsync/collect/codex"
+	"agentsync/collect/drivers"
 	"agentsync/fixtures/fakedriver"
 	"agentsync/ledger"
 	"agentsync/ledger/durable"
@@ -73,7 +74,7 @@ func oddFiles() map[string]string {
 // restoreAll restores everything of the newest generation into a folder.
 func (b *bed) restoreAll(into string, change func(*RestoreOptions)) map[string]RestoredFile {
 	b.Helper()
-	o := RestoreOptions{Folder: func(string, string) (string, error) { return into, nil }, Workers: 2}
+	o := RestoreOptions{Folder: func(string, string) (Place, error) { return Place{Base: into}, nil }, Allows: drivers.Restores, Workers: 2}
 	if err := b.view().Rows(func(row *document.Row) error { o.Rows = append(o.Rows, row); return nil }); err != nil {
 		b.Fatal(err)
 	}
@@ -200,7 +201,7 @@ func TestRestore(t *testing.T) {
 			{"a folder that leads outside", "projects/-home-dev-app", func(_, outside string) string { return outside }},
 			{"a folder that stays inside", "projects/-home-dev-app", func(into, _ string) string { return filepath.Join(into, "projects", "real") }},
 			{"the file itself", "projects/-home-dev-app/" + oddID + ".jsonl", func(_, outside string) string { return filepath.Join(outside, "victim") }},
-			{"the unfinished file of a restore that died", "projects/-home-dev-app/" + oddID + ".jsonl" + tempSuffix, func(_, outside string) string { return filepath.Join(outside, "victim") }},
+			{"the unfinished file of a restore that died", "projects/-home-dev-app/" + collect.Unfinished + "1", func(_, outside string) string { return filepath.Join(outside, "victim") }},
 		} {
 			t.Run(row.name, func(t *testing.T) {
 				_, b := setUp(t)
@@ -230,10 +231,16 @@ func TestRestore(t *testing.T) {
 		}
 		b := newBed(t, one, two)
 		b.publish()
-		into := t.TempDir()
+		place := Place{Base: t.TempDir()}
 		failed := 0
 		for range 2 {
-			for _, f := range b.restoreAll(into, func(o *RestoreOptions) { o.Force = true }) {
+			files, err := b.target.Restore(t.Context(), RestoreOptions{Force: true, Allows: drivers.Restores,
+				Rows:   []*document.Row{b.row("claude/" + oddID), b.row("other/" + oddID)},
+				Folder: func(string, string) (Place, error) { return place, nil }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range files {
 				if f.Status == FileFailed {
 					failed++
 				}
@@ -453,7 +460,7 @@ func BenchmarkRestore(b *testing.B) {
 	b.SetBytes(size)
 	b.ReportAllocs()
 	for b.Loop() {
-		files, err := target.Restore(b.Context(), RestoreOptions{Rows: rows, Folder: func(string, string) (string, error) { return dir, nil }, Force: true})
+		files, err := target.Restore(b.Context(), RestoreOptions{Rows: rows, Folder: func(string, string) (Place, error) { return Place{Base: dir}, nil }, Allows: drivers.Restores, Force: true})
 		if err != nil || len(files) != 1 || files[0].Status == FileFailed {
 			b.Fatal(files, err)
 		}

@@ -2,9 +2,11 @@ package publish
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -234,7 +236,7 @@ func (s *Session) SideFiles() (files []SideFile, ok bool, err error) {
 		return nil, false, nil
 	}
 	err = s.Events(func(_ int, e *document.ChunkEvent) error {
-		path := e.Value.Path("path").Str()
+		path := piecePath(e.Value)
 		if n := len(files); n == 0 || files[n-1].Path != path {
 			files = append(files, SideFile{Path: path})
 		}
@@ -242,6 +244,16 @@ func (s *Session) SideFiles() (files []SideFile, ok bool, err error) {
 		return nil
 	})
 	return files, true, err
+}
+
+// piecePath is the path of the side file that a record stands for a piece of: its own
+// bytes, where they are not UTF-8.
+func piecePath(record value.Value) string {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(record.Path("pathBytes").Str())
+	if err != nil || utf8.Valid(raw) {
+		return record.Path("path").Str()
+	}
+	return string(raw)
 }
 
 // LogEntry is one generation of the chain.

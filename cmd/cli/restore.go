@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -91,7 +90,7 @@ func (v *invocation) restore(ctx context.Context, c *urfave.Context) error {
 	if err != nil {
 		return err
 	}
-	o := publish.RestoreOptions{Rows: rows, Map: maps, Directory: kin.directory, Resolve: resolved, Force: c.Bool("force"), DryRun: c.Bool("dry-run"), Workers: workers()}
+	o := publish.RestoreOptions{Rows: rows, Map: maps, Allows: drivers.Restores, Directory: kin.directory, Resolve: resolved, Force: c.Bool("force"), DryRun: c.Bool("dry-run"), Workers: workers()}
 	if to := c.String("to"); to != "" {
 		o.Folder = belowDir(v.env.abs(to))
 	} else {
@@ -231,21 +230,21 @@ func (v *invocation) chosenRows(view *publish.View, kin *kinship, c *urfave.Cont
 
 // belowDir places each source in a folder of its own below dir, named as in session
 // keys; the folders of a source that reads several stay apart.
-func belowDir(dir string) func(sourceID, root string) (string, error) {
-	return func(sourceID, root string) (string, error) {
+func belowDir(dir string) func(sourceID, root string) (publish.Place, error) {
+	return func(sourceID, root string) (publish.Place, error) {
 		key, err := collect.SessionKey(sourceID, "x")
-		name, _, _ := strings.Cut(key, "/")
+		below, _, _ := strings.Cut(key, "/")
 		if root != "" {
-			name = filepath.Join(name, collect.ProjectKey(root))
+			below += "/" + collect.ProjectKey(root)
 		}
-		return filepath.Join(dir, name), err
+		return publish.Place{Base: dir, Below: below}, err
 	}
 }
 
 // ownFolders places each source in its agent's folder on this machine: that of the
 // source of the same id, or of the only source that has the same driver. A session goes
 // to the folder it was in, when the source still reads it, else to the first one.
-func (v *invocation) ownFolders(s *settings, view *publish.View) func(sourceID, root string) (string, error) {
+func (v *invocation) ownFolders(s *settings, view *publish.View) func(sourceID, root string) (publish.Place, error) {
 	local := s.sources
 	if s.detected {
 		local = nil
@@ -259,15 +258,15 @@ func (v *invocation) ownFolders(s *settings, view *publish.View) func(sourceID, 
 			places[published.ID] = source
 		}
 	}
-	return func(sourceID, root string) (string, error) {
+	return func(sourceID, root string) (publish.Place, error) {
 		source, ok := places[sourceID]
 		if slices.Contains(source.Roots, root) {
-			return root, nil
+			return publish.Place{Base: root}, nil
 		}
 		if folder := drivers.Folder(source, s.env); ok && folder != "" {
-			return folder, nil
+			return publish.Place{Base: folder}, nil
 		}
-		return "", &failure{exit: exitPartial, code: "no-folder", source: sourceID,
+		return publish.Place{}, &failure{exit: exitPartial, code: "no-folder", source: sourceID,
 			message: "source " + sourceID + " has no folder on this machine", hint: "say where to: agentsync restore --to DIR"}
 	}
 }

@@ -63,7 +63,7 @@ func (d *Driver) ListSessions(ctx context.Context, cursor string) (collect.Page,
 	page := collect.Page{NextCursor: next, Sessions: make([]collect.Listing, len(rows))}
 	for i, r := range rows {
 		summary := d.summary(r)
-		page.Sessions[i] = collect.Listing{NativeSessionID: r.native, Stamp: r.stamp(d.env.Now), Summary: &summary}
+		page.Sessions[i] = collect.Listing{NativeSessionID: r.native, Stamp: r.stamp(d.env.Now), Placement: r.place(), Summary: &summary}
 	}
 	return page, nil
 }
@@ -206,7 +206,7 @@ const isoMillis = "2006-01-02T15:04:05.000Z"
 
 // summary is what a listing says of a session, and whether a prompt of ours runs in it.
 func (d *Driver) summary(r row) collect.Summary {
-	s := collect.Summary{NativeSessionID: r.native, Raw: r.raw()}
+	s := collect.Summary{NativeSessionID: r.native, Raw: r.raw(), Placement: r.place()}
 	if r.title != "" {
 		s.Title = &r.title
 	}
@@ -224,21 +224,17 @@ func (d *Driver) summary(r row) collect.Summary {
 	return s
 }
 
-// raw is the agent's own record, with the name of the file that the session is restored
-// to beside it.
+// raw is the agent's own record.
 func (r row) raw() value.Value {
-	b := value.NewBuilder().Record()
 	if listed, err := new(value.Tape).Capture(r.text); err == nil {
-		for key, member := range listed.Value.Members() {
-			if string(key) != "path" {
-				b.Key(string(key)).Value(member)
-			}
-		}
-	} else {
-		b.Key("sessionId").String(r.native) // what is no strict JSON is published nowhere
+		return listed.Value
 	}
-	return b.Key("path").String(fileName(r.id)).End().Finish()
+	// What is no strict JSON is published nowhere.
+	return value.NewBuilder().Record().Key("sessionId").String(r.native).End().Finish()
 }
+
+// place is the file that the session is restored to.
+func (r row) place() collect.Placement { return collect.Placement{Path: fileName(r.id)} }
 
 // fileName makes a file's name of a session's id: letters, digits and three marks stand
 // for themselves.
@@ -251,7 +247,16 @@ func fileName(id string) string {
 			fmt.Fprintf(&b, "%%%02X", c)
 		}
 	}
-	return b.String() + ".jsonl"
+	return b.String() + fileSuffix
+}
+
+const fileSuffix = ".jsonl"
+
+// Restores reports a path that a session's file may have: a name that fileName makes.
+func Restores(path string) bool {
+	id, ok := strings.CutSuffix(path, fileSuffix)
+	id, known := collect.DecodeComponent(id)
+	return ok && known && fileName(id) == path
 }
 
 // Summarize returns what the agent lists of a session.

@@ -32,7 +32,7 @@ func TestASessionIsTheUpdatesOfItsLoadOneALine(t *testing.T) {
 	if len(h.messages) != 2 || h.messages[0] != want[0] || h.messages[1] != want[1] {
 		t.Errorf("messages %+v", h.messages)
 	}
-	if *h.trailer.Summary.Title != "Title of one" || *h.trailer.Summary.Cwd != s.cfg.Cwd || h.trailer.Summary.Raw.Path("path").Str() != "one.jsonl" {
+	if *h.trailer.Summary.Title != "Title of one" || *h.trailer.Summary.Cwd != s.cfg.Cwd || h.trailer.Summary.Placement.Path != "one.jsonl" {
 		t.Errorf("summary %+v", h.trailer.Summary)
 	}
 }

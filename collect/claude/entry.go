@@ -35,6 +35,9 @@ func list(dir string) (entries []entry, failed []error, err error) {
 	}
 	entries = make([]entry, 0, len(names))
 	for _, name := range names {
+		if collect.IsUnfinished(name) {
+			continue
+		}
 		e, err := lookAt(f, dir, name)
 		switch {
 		case err == nil:

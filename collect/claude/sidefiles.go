@@ -2,6 +2,7 @@ package claude
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"agentsync/collect"
 	"agentsync/collect/lines"
@@ -204,12 +206,17 @@ func (f *fileSet) Close() error {
 	return err
 }
 
-// appendFileRecord appends the record that stands for a piece of a side file.
+// appendFileRecord appends the record that stands for a piece of a side file. A name that
+// is not UTF-8 has its own bytes beside its text.
 func appendFileRecord(dst []byte, path string, offset int64, piece []byte) []byte {
 	sum := sha256.Sum256(piece)
 	dst = append(dst, `{"agentsync":"file","path":`...)
 	quoted, _ := json.Marshal(decodeUTF8([]byte(path))) // a string always has a JSON form
 	dst = append(dst, quoted...)
+	if !utf8.ValidString(path) {
+		dst = append(dst, `,"pathBytes":"`...)
+		dst = append(base64.RawURLEncoding.AppendEncode(dst, []byte(path)), '"')
+	}
 	dst = append(dst, `,"offset":`...)
 	dst = strconv.AppendInt(dst, offset, 10)
 	dst = append(dst, `,"bytes":`...)

@@ -121,9 +121,9 @@ func (f fields) describe(b *value.Builder, id string) {
 
 // place is where the session lies.
 func (d *Driver) place(s session) collect.Placement {
-	p := collect.Placement{Path: decodeUTF8([]byte("projects/" + strings.TrimSuffix(s.key+"/"+s.path, "/")))}
+	p := collect.Placement{Path: "projects/" + strings.TrimSuffix(s.key+"/"+s.path, "/")}
 	if len(d.roots) > 1 {
-		p.Root = decodeUTF8([]byte(d.roots[s.root].dir))
+		p.Root = d.roots[s.root].dir
 	}
 	return p
 }
@@ -290,4 +290,12 @@ func (p *parser) hasMessage(text string) bool {
 
 func sessionError(s session, doing string, err error) error {
 	return fmt.Errorf("%s claude session %s: %w", doing, s.id, err)
+}
+
+// Restores reports a path below a configuration folder, with slashes, where a session's
+// files may lie: below a project's folder.
+func Restores(path string) bool {
+	below, ok := strings.CutPrefix(path, "projects/")
+	_, file, _ := strings.Cut(below, "/")
+	return ok && file != ""
 }

@@ -49,6 +49,13 @@ func (f file) path(homes []home) string {
 
 const zstdSuffix = ".zst"
 
+// Restores reports a path below a home, with slashes, where a session's file may lie:
+// below the folders of sessions, and the list of the threads' names.
+func Restores(path string) bool {
+	folder, file, _ := strings.Cut(path, "/")
+	return path == indexFile || file != "" && (folder == sessionsDir || folder == archivedDir)
+}
+
 // found is what one look at the source gave.
 type found struct {
 	files    []file

@@ -30,6 +30,13 @@ var makers = map[string]func(collect.SourceConfig, collect.Env) (collect.Driver,
 	ACP:    func(cfg collect.SourceConfig, env collect.Env) (collect.Driver, error) { return acp.New(cfg, env) },
 }
 
+// restores are the places that each driver's sessions may be restored to.
+var restores = map[string]func(path string) bool{Claude: claude.Restores, Codex: codex.Restores, ACP: acp.Restores}
+
+// Restores returns which paths below a source's folder its sessions may be restored to,
+// nil for a kind of driver that this version does not have.
+func Restores(kind string) func(path string) bool { return restores[kind] }
+
 // planned are the kinds that a configuration may name and this version cannot read.
 var planned = []string{DSH, Cells}
 

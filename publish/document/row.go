@@ -2,7 +2,9 @@ package document
 
 import (
 	"slices"
+	"unicode/utf8"
 
+	"agentsync/collect"
 	"agentsync/collect/value"
 	"agentsync/hashgraph/digest"
 )
@@ -153,10 +155,30 @@ func (p *Placement) build(b *value.Builder) {
 	if *p == (Placement{}) {
 		return
 	}
-	b.Key("placement").Record().Key("path").String(p.Path)
-	given(b, "root", p.Root)
+	b.Key("placement").Record()
+	name(b.Key("path"), p.Path)
+	if p.Root != "" {
+		name(b.Key("root"), p.Root)
+	}
 	given(b, "container", p.Container)
 	b.End()
+}
+
+// name writes the name of a file, which may be any bytes.
+func name(b *value.Builder, path string) {
+	if utf8.ValidString(path) {
+		b.String(path)
+	} else {
+		b.Bytes([]byte(path))
+	}
+}
+
+// name reads what name wrote, "" where there is none.
+func (r *reader) name(field string) string {
+	if v, ok := r.v.Get(field); ok && v.Kind() == value.Bytes {
+		return string(v.Octets())
+	}
+	return textOf(r.optional(field))
 }
 
 func (r *reader) placement() Placement {
@@ -165,7 +187,7 @@ func (r *reader) placement() Placement {
 		return Placement{}
 	}
 	sub := r.sub(v)
-	p := Placement{Path: sub.str("path"), Root: textOf(sub.optional("root")), Container: textOf(sub.optional("container"))}
+	p := Placement{Path: sub.name("path"), Root: sub.name("root"), Container: textOf(sub.optional("container"))}
 	if r.err == nil {
 		r.err = sub.err
 	}
@@ -239,6 +261,9 @@ func parseRow(parent *reader, v value.Value, f *finder) *Row {
 	}
 	row.Parent, row.StartedAs = textOf(r.optional("parent")), textOf(r.optional("startedAs"))
 	row.Placement = r.placement()
+	if id, err := collect.SourceID(row.SourceID); r.err == nil && (err != nil || id != row.SourceID) {
+		r.fail("sourceId", "is no source's")
+	}
 	if h := r.flag("hidden"); h != nil {
 		row.Hidden = *h
 	}
