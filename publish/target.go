@@ -9,7 +9,6 @@ package publish
 
 import (
 	"context"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +16,6 @@ import (
 	"time"
 
 	"agentsync/hashgraph"
-	"agentsync/ledger"
 	"agentsync/ledger/durable"
 	"agentsync/publish/document"
 	"agentsync/publish/pack"
@@ -77,47 +75,6 @@ type VersionError struct{ Version int }
 
 func (e *VersionError) Error() string {
 	return fmt.Sprintf("store has format version %d, this program knows %d", e.Version, document.FormatVersion)
-}
-
-const formatName = "format.json"
-
-// Open opens an existing store. It is ErrNoStore when the place holds none,
-// ErrForeign when a signer is given that is not the owner.
-func Open(ctx context.Context, o Options) (*Target, error) {
-	text, err := readRecord(ctx, o.Store, formatName)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, fmt.Errorf("open %s: %w", o.Store.Location(), ErrNoStore)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", o.Store.Location(), err)
-	}
-	format, err := document.ParseFormat(text)
-	if err != nil {
-		return nil, &DamagedError{formatName, err}
-	}
-	if format.Version != document.FormatVersion {
-		return nil, &VersionError{format.Version}
-	}
-	if o.Signer != nil && o.Signer.DID() != format.OwnerDID {
-		return nil, fmt.Errorf("open %s: %w: %s", o.Store.Location(), ErrForeign, format.OwnerDID)
-	}
-	return &Target{Options: o, format: format}, nil
-}
-
-// Create makes the place a store of the signer and opens it. Two creators agree on
-// the one that came first.
-func Create(ctx context.Context, o Options, now time.Time) (*Target, error) {
-	public, _, err := ed25519.GenerateKey(o.Rand)
-	if err != nil {
-		return nil, fmt.Errorf("name a new space: %w", err)
-	}
-	format := document.Format{Version: document.FormatVersion, SpaceDID: ledger.KeyDID(public),
-		OwnerDID: o.Signer.DID(), Created: stamp(now)}
-	err = store.PutOnce(ctx, o.Store, formatName, format.Text())
-	if err != nil && !errors.Is(err, store.ErrExists) {
-		return nil, fmt.Errorf("create %s: %w", o.Store.Location(), err)
-	}
-	return Open(ctx, o)
 }
 
 // SpaceDID and OwnerDID are the names that every cause in the store carries.

@@ -24,8 +24,10 @@ func (v *invocation) doctorVerb() *urfave.Command {
 		Category: groupSetUp,
 		Usage:    "check sources, state folder, store and free space, and say what to do",
 		Description: "Changes nothing. Every line is ok, warn or fail, with a hint where there is something to do. Exit code 1 when a publish " +
-			"would fail, 3 when it would be done in part.",
-		UsageText: "agentsync doctor\nagentsync doctor --json",
+			"would fail, 3 when it would be done in part. With --repair, a format.json that the store has lost is made anew, when " +
+			"everything that the owner has signed there agrees on it.",
+		UsageText: "agentsync doctor\nagentsync doctor --json\nagentsync doctor --repair",
+		Flags:     []urfave.Flag{&urfave.BoolFlag{Name: "repair", Usage: "bring a lost format.json of the store back first"}},
 		Action:    action(0, 0, v.doctor),
 	}
 }
@@ -116,11 +118,16 @@ func (v *invocation) showCheck(c check) error {
 	return v.out.line("%24s%s", "hint: ", clean(c.Hint))
 }
 
-func (v *invocation) doctor(ctx context.Context, _ *urfave.Context) error {
+func (v *invocation) doctor(ctx context.Context, c *urfave.Context) error {
 	x := &examination{v: v, summary: doctorSummary{Type: "summary"}}
 	s, err := v.settings()
 	if err != nil {
 		return err
+	}
+	if c.Bool("repair") {
+		if err := v.repairStore(ctx, s); err != nil {
+			return err
+		}
 	}
 	if err := x.add(checkConfig(s), checkState(s.State), checkIdentity(s.State)); err != nil {
 		return err

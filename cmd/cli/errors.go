@@ -64,6 +64,8 @@ func publishError(err error) *failure {
 	var owned *publish.OwnedError
 	var version *publish.VersionError
 	switch {
+	case errors.As(err, &damaged) && damaged.What == "format.json":
+		return &failure{exit: exitDamaged, path: damaged.What, hint: recordHint}
 	case errors.As(err, &damaged):
 		return &failure{exit: exitDamaged, path: damaged.What, hint: "see all of it: agentsync verify; a copy of the store brings it back"}
 	case errors.As(err, &owned):
@@ -80,6 +82,9 @@ func publishError(err error) *failure {
 	}
 	return nil
 }
+
+// recordHint mends a format.json that is lost or damaged.
+const recordHint = "on a machine with the owner's key, which has signed what it said: agentsync doctor --repair"
 
 func configError(err error) *failure {
 	var missing *config.SetupError

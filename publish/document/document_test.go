@@ -156,7 +156,7 @@ func FuzzDocuments(f *testing.F) {
 		RowPage([]*Row{row}), RecentPage([]Recent{{"t", "k"}}), Node(root.All), root.Text(), head.Text(), row.Table.Text("k"),
 		sampleManifest().Text(), ChunkPage("k", 0, sampleManifest().Chunks),
 		AppendChunk(nil, &Chunk{Key: "k", Events: []ChunkEvent{{Text: []byte("{}"), Plain: true}, {Text: []byte("{}"), Raw: []byte("x")}}}),
-		(&Format{1, "s", "o", "t"}).Text(),
+		(&Format{Version: 1, SpaceDID: "s", OwnerDID: "o", Created: "t", Signature: []byte("s")}).Text(),
 	} {
 		f.Add(seed)
 	}

@@ -90,27 +90,47 @@ func (r *reader) packPlace(field string, known *Packs) Link {
 
 // Format is what makes a folder or a bucket a store.
 type Format struct {
-	Version  int
-	SpaceDID string
-	OwnerDID string
-	Created  string
+	Version   int
+	SpaceDID  string
+	OwnerDID  string
+	Created   string
+	Signature []byte // of the owner
 }
 
 // FormatVersion is the version this program writes and the only one it reads.
 const FormatVersion = 1
 
-// Text renders format.json.
-func (f *Format) Text() []byte {
-	b := value.NewBuilder().Record().Key("schema").String(SchemaFormat).Key("version").Int(int64(f.Version))
-	b.Key("spaceDid").String(f.SpaceDID).Key("ownerDid").String(f.OwnerDID).Key("created").String(f.Created)
-	return append(value.AppendText(nil, b.End().Finish()), '\n')
+// Signed returns the bytes that the signature covers.
+func (f *Format) Signed() []byte {
+	return value.AppendText([]byte(value.Prefix), f.build(false))
 }
 
-// ParseFormat reads format.json.
+// Text renders format.json with its signature: plain JSON and a newline.
+func (f *Format) Text() []byte {
+	return append(value.AppendText(nil, f.build(true)), '\n')
+}
+
+func (f *Format) build(signature bool) value.Value {
+	b := value.NewBuilder().Record().Key("schema").String(SchemaFormat).Key("version").Int(int64(f.Version))
+	b.Key("spaceDid").String(f.SpaceDID).Key("ownerDid").String(f.OwnerDID).Key("created").String(f.Created)
+	if signature {
+		b.Key("signature").String(base64.RawURLEncoding.EncodeToString(f.Signature))
+	}
+	return b.End().Finish()
+}
+
+// ParseFormat reads format.json. The signature is decoded, not checked, and may be
+// missing: what another version has instead is not known here.
 func ParseFormat(doc []byte) (*Format, error) {
 	r, err := open(append([]byte(value.Prefix), bytes.TrimSpace(doc)...), SchemaFormat)
 	if err != nil {
 		return nil, err
 	}
-	return &Format{int(r.count("version")), r.str("spaceDid"), r.str("ownerDid"), r.str("created")}, r.err
+	f := &Format{Version: int(r.count("version")), SpaceDID: r.str("spaceDid"), OwnerDID: r.str("ownerDid"), Created: r.str("created")}
+	if text := r.optional("signature"); text != nil {
+		if f.Signature, err = base64.RawURLEncoding.Strict().DecodeString(*text); err != nil {
+			r.fail("signature", "is no base64url")
+		}
+	}
+	return f, r.err
 }
