@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"agentsync/chunk"
@@ -171,4 +172,36 @@ func TestEveryByteOfAPackIsCheckedByWhoeverReadsIt(t *testing.T) {
 		b.plant(name, append(bytes.Clone(file), 0))
 		wantDamage(t, "a pack with a byte too many", readAll(b))
 	}
+}
+
+// respelled are other texts that say the same as a signed JSON object and a newline.
+func respelled(t *testing.T, text string) map[string]string {
+	t.Helper()
+	const last = "AQgw" // letters whose low four bits are nothing but filling
+	at := strings.Index(text, `"signature":"`) + len(`"signature":"`) + 85
+	if !strings.Contains(last, text[at:at+1]) || text[at+1] != '"' {
+		t.Fatalf("no signature of 64 bytes in %s", text)
+	}
+	return map[string]string{
+		"other filling in the signature": text[:at] + string(text[at]+1) + text[at+1:],
+		"a line end within it":           text[:at] + `\n` + text[at:],
+		"no newline at the end":          text[:len(text)-1],
+		"a newline more":                 text + "\n",
+		"a blank":                        "{ " + text[1:],
+		"a field more":                   `{"a":1,` + text[1:],
+		"an escape where none is needed": strings.Replace(text, `"schema":"a`, `"schema":"\u0061`, 1),
+	}
+}
+
+func TestAHeadHasOneSpelling(t *testing.T) {
+	b, _ := oneSession(t)
+	name := store.HeadName(sessionsHead, 1)
+	text := b.content(name)
+	for what, other := range respelled(t, string(text)) {
+		b.plant(name, []byte(other))
+		_, err := b.target.View(t.Context())
+		wantDamage(t, what, err)
+	}
+	b.plant(name, text)
+	b.view()
 }

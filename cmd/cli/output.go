@@ -85,15 +85,16 @@ func (o *output) text(text string) error {
 	return o.raw(text)
 }
 
-// escapeControls escapes DEL and the C1 control characters of an encoded JSON text,
-// which JSON allows raw and terminals obey.
+// escapeControls escapes what JSON allows raw and terminals obey: DEL, the C1 control
+// characters, and those that turn the direction of text.
 func escapeControls(line []byte) []byte {
-	if !bytes.ContainsAny(line, "\u007f") && !bytes.Contains(line, []byte{0xc2}) {
+	hidden := func(r rune) bool { return r >= 0x7f && visible(r) != r }
+	if bytes.IndexFunc(line, hidden) < 0 {
 		return line
 	}
 	var b bytes.Buffer
 	for _, r := range string(line) {
-		if r >= 0x7f && r < 0xa0 {
+		if hidden(r) {
 			fmt.Fprintf(&b, `\u%04x`, r)
 			continue
 		}

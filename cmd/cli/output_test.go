@@ -121,7 +121,7 @@ func TestResultsThatCannotBeWrittenAreAFailure(t *testing.T) {
 
 func TestObjectsHoldNoRawControlCharacter(t *testing.T) {
 	out, stdout, _ := newTestOutput(true)
-	title := "red \x1b[31m, C1 \u009b31m, DEL \x7f, ümlaut <&>, 修复"
+	title := "red \x1b[31m, C1 \u009b31m, DEL \x7f, turned \u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c, ümlaut <&>, 修复"
 	if err := out.object(struct {
 		Type  string `json:"message_type"`
 		Title string `json:"title"`
@@ -132,7 +132,7 @@ func TestObjectsHoldNoRawControlCharacter(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range strings.TrimSuffix(stdout.String(), "\n") {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
+		if visible(r) != r {
 			t.Errorf("raw %U in %q", r, stdout)
 		}
 	}

@@ -147,13 +147,18 @@ func (d *Dataset) parse(text []byte) (*Head, error) {
 	if h.Manifest, err = digest.Parse(strings.TrimPrefix(f.Manifest, "sha256:")); err != nil {
 		return nil, fmt.Errorf("manifest: %w", err)
 	}
-	signature, err := base64.RawURLEncoding.DecodeString(f.Signature)
+	signature, err := base64.RawURLEncoding.Strict().DecodeString(f.Signature)
 	if err != nil {
 		return nil, fmt.Errorf("signature: %w", err)
 	}
-	signed, err := dirsync.Canonical(d.fields(h))
+	canonical := d.fields(h)
+	signed, err := dirsync.Canonical(canonical)
 	if err != nil {
 		return nil, err
+	}
+	canonical.Signature = f.Signature
+	if spelled, err := dirsync.Canonical(canonical); err != nil || string(text) != string(spelled)+"\n" {
+		return nil, errors.New("not spelled as a head is")
 	}
 	return h, d.Verify(f.Writer, signed, signature)
 }

@@ -172,6 +172,29 @@ func TestNothingIsTakenForTrueThatIsNotChecked(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	t.Run("a head in another spelling", func(t *testing.T) {
+		s := mem.New()
+		if _, err := put(t, open(s, 1, "here"), nil, "p", "x"); err != nil {
+			t.Fatal(err)
+		}
+		name := store.HeadName("dataset-notes", 1)
+		text, err := s.Get(ctx, name, 0, -1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := bytes.Index(text, []byte(`"signature":"`)) + len(`"signature":"`) + 85
+		filled := bytes.Clone(text)
+		filled[at]++ // of its six bits four are filling
+		for _, other := range [][]byte{filled, append([]byte("{ "), text[1:]...), text[:len(text)-1], append([]byte(`{"a":1,`), text[1:]...)} {
+			if err := s.Hint(ctx, name, other); err != nil {
+				t.Fatal(err)
+			}
+			var damaged *dataset.DamagedError
+			if _, err := open(s, 1, "here").Newest(ctx); !errors.As(err, &damaged) {
+				t.Errorf("%s: %v", other, err)
+			}
+		}
+	})
 	t.Run("a content that is another", func(t *testing.T) {
 		s := mem.New()
 		d := open(s, 1, "here")

@@ -51,7 +51,8 @@ func (h *Head) build(signature bool) value.Value {
 	return b.End().Finish()
 }
 
-// ParseHead reads a head. The signature is decoded, not checked.
+// ParseHead reads a head, which has one spelling only: that of Text. The signature is
+// decoded, not checked.
 func ParseHead(doc []byte, known *Packs) (*Head, error) {
 	r, err := open(append([]byte(value.Prefix), bytes.TrimSuffix(doc, []byte("\n"))...), SchemaHead)
 	if err != nil {
@@ -67,11 +68,20 @@ func ParseHead(doc []byte, known *Packs) (*Head, error) {
 	} else {
 		h.Root = r.packPlace("root", known)
 	}
-	h.Signature, err = base64.RawURLEncoding.DecodeString(r.str("signature"))
+	h.Signature = r.signature()
+	if r.err == nil && !bytes.Equal(h.Text(), doc) {
+		r.fail("text", "is not spelled as a head is")
+	}
+	return h, r.err
+}
+
+// signature reads a signature, in its only spelling.
+func (r *reader) signature() []byte {
+	decoded, err := base64.RawURLEncoding.Strict().DecodeString(r.str("signature"))
 	if err != nil {
 		r.fail("signature", "is no base64url")
 	}
-	return h, r.err
+	return decoded
 }
 
 // packPlace reads where a document lies.

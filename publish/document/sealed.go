@@ -55,10 +55,7 @@ func ParseSealed(doc []byte, schema string) (*Sealed, error) {
 	if _, signed := r.v.Get("signature"); !signed {
 		return nil, ErrUnsigned
 	}
-	s := &Sealed{Schema: schema, Signer: r.str("signer")}
-	if s.Signature, err = base64.RawURLEncoding.DecodeString(r.str("signature")); err != nil {
-		r.fail("signature", "is no base64url")
-	}
+	s := &Sealed{Schema: schema, Signer: r.str("signer"), Signature: r.signature()}
 	if r.err != nil {
 		return nil, r.err
 	}
