@@ -25,6 +25,10 @@ func (w *writer) finish(got hashgraph.Prepared, git document.Git, observedAt str
 		Complete: got.Trailer.Complete, Damaged: w.damagedBefore + got.Damaged, Size: got.Trailer.Resume.At.Offset,
 		Chunks: w.chunks, Messages: got.Messages,
 	}
+	var err error
+	if m.Recent, err = w.recent.values(); err != nil {
+		return nil, err
+	}
 	if got.Trailer.Revision != "" {
 		m.Revision = &got.Trailer.Revision
 	}

@@ -65,6 +65,7 @@ type writer struct {
 	fresh         int // documents written
 	damagedBefore int // damaged events in the parts taken over
 	digests       hashgraph.Messages
+	recent        recentTexts
 	seen          idSet
 	recalled      int // parts whose messages the recall file held
 }
@@ -183,6 +184,7 @@ func (w *writer) Message(m *collect.Message) error {
 		return fmt.Errorf("message of event %d: %w", m.RawIndex, err)
 	}
 	w.take(id, captured.Value)
+	w.recent.add(w.rows[from:])
 	return nil
 }
 
@@ -252,6 +254,7 @@ func (w *writer) goOn(at collect.Position) (parts, messages int, err error) {
 	messages, w.damagedBefore = m.Chunks[parts].Messages, m.Chunks[parts].Damaged
 	w.chunks = append(w.chunks, m.Chunks[:parts]...)
 	w.table.Chunks = append(w.table.Chunks, w.prior.table.Chunks[:parts]...)
+	w.recent.goOn(m, messages)
 	return parts, messages, w.takeOver(parts)
 }
 

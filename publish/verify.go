@@ -410,6 +410,7 @@ func deepCheck(s *Session, row *document.Row, hasher *hashgraph.Hasher, causes h
 	}
 	var values []value.Value
 	var messages hashgraph.Messages
+	var recent recentTexts
 	for n := range s.Parts() {
 		c, err := s.Part(n)
 		if err != nil {
@@ -424,7 +425,11 @@ func deepCheck(s *Session, row *document.Row, hasher *hashgraph.Hasher, causes h
 		}
 		for _, v := range c.Normalized {
 			messages.Add(hasher, v.Path("id").Str(), v)
+			recent.add(value.AppendText(nil, v))
 		}
+	}
+	if !sameRecent(m, &recent) {
+		return s.Parts(), bad("its recent messages are not its last ones")
 	}
 	if hashgraph.SnapshotHash(hasher, snapshotValue(m), &messages) != m.SnapshotHash || m.SnapshotHash != row.ContentHash {
 		return s.Parts(), bad("snapshot hash differs")

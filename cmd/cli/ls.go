@@ -30,6 +30,7 @@ func (v *invocation) lsVerb() *urfave.Command {
 			&urfave.StringFlag{Name: "status", Usage: "only sessions that are `STATUS`: complete, partial, stale or deleted"},
 			&urfave.BoolFlag{Name: "all", Usage: "also deleted and hidden sessions, and those of sub-agents below their parents"},
 			&urfave.IntFlag{Name: "limit", Usage: "at most `N` sessions"},
+			&urfave.BoolFlag{Name: "previews", Usage: "also the beginnings of each session's last messages: one in a table, up to twelve with --json"},
 			&urfave.BoolFlag{Name: "long", Usage: "also status, branch, damage and whole keys"},
 			generationFlag(),
 		},
@@ -59,6 +60,8 @@ type rowObject struct {
 	Messages     int            `json:"messages"`
 	Damaged      int            `json:"damaged"`
 	Revision     int64          `json:"revision"`
+	// Recent are the last messages, oldest first, when they were asked for.
+	Recent []recentObject `json:"recent_messages,omitempty"`
 }
 
 type remoteObject struct {
@@ -106,16 +109,17 @@ type lsSummary struct {
 
 // choice says which sessions are listed.
 type choice struct {
-	since   string // stored form of a time, "" for all
-	sources []string
-	cwds    []string // the folder as typed, and with its links resolved
-	status  string
-	query   string // lower case
-	all     bool
+	since    string // stored form of a time, "" for all
+	sources  []string
+	cwds     []string // the folder as typed, and with its links resolved
+	status   string
+	query    string // lower case
+	all      bool
+	previews bool // rows are read on
 }
 
 func (v *invocation) choose(c *urfave.Context) (choice, error) {
-	w := choice{status: c.String("status"), all: c.Bool("all"), query: strings.ToLower(c.Args().First())}
+	w := choice{status: c.String("status"), all: c.Bool("all"), previews: c.Bool("previews"), query: strings.ToLower(c.Args().First())}
 	if value := c.String("since"); value != "" {
 		at, err := since(value, v.env.Now())
 		if err != nil {
@@ -209,7 +213,8 @@ func (w *choice) recentEnough(root *document.Root) bool {
 // found are the rows of a choice, newest first, and what was left out.
 type found struct {
 	rows   []*document.Row
-	keys   []string // of all rows seen, to abbreviate by
+	recent [][]recentObject // of each row, nil when they were not asked for
+	keys   []string         // of all rows seen, to abbreviate by
 	hidden int
 }
 
@@ -226,7 +231,9 @@ func (w *choice) find(view *publish.View) (found, error) {
 			got.hidden++
 		default:
 			slim := row.Known()
-			slim.Table = document.Table{}
+			if !w.previews {
+				slim.Table = document.Table{}
+			}
 			got.rows = append(got.rows, &slim)
 		}
 		return nil
@@ -286,6 +293,14 @@ func (v *invocation) ls(ctx context.Context, c *urfave.Context) error {
 	for _, row := range got.rows {
 		summary.Size += row.Size
 	}
+	if c.Bool("previews") {
+		got.recent = make([][]recentObject, len(got.rows))
+		for i, row := range got.rows {
+			if got.recent[i], err = recentOf(view, row); err != nil {
+				return err
+			}
+		}
+	}
 	if err := v.showRows(view, got, c.Bool("long")); err != nil {
 		return err
 	}
@@ -296,8 +311,12 @@ func (v *invocation) showRows(view *publish.View, got found, long bool) error {
 	if !v.out.asJSON {
 		return v.out.table(v.rowTable(got, long))
 	}
-	for _, row := range got.rows {
-		if err := v.out.object(objectOf(view, row)); err != nil {
+	for i, row := range got.rows {
+		o := objectOf(view, row)
+		if got.recent != nil {
+			o.Recent = got.recent[i]
+		}
+		if err := v.out.object(o); err != nil {
 			return err
 		}
 	}
@@ -316,6 +335,9 @@ func (v *invocation) rowTable(got found, long bool) *table {
 	if long {
 		columns = append(columns, column{title: "BRANCH", flexible: true}, column{title: "DAMAGED", right: true})
 	}
+	if got.recent != nil {
+		columns = append(columns, column{title: "LAST", flexible: true})
+	}
 	list := newTable(columns...)
 	for _, p := range underParents(sessions) {
 		row, s := got.rows[p.index], sessions[p.index]
@@ -326,8 +348,15 @@ func (v *invocation) rowTable(got found, long bool) *table {
 		case p.depth > 0:
 			key = childName(s)
 		}
-		list.row(age(v.env.Now(), row.UpdatedAt), row.SourceID, childMark(p.depth)+key, homePath(v.env.Home, text(row.Cwd)),
-			titleText(s), number(row.Messages), bytesText(row.Size), unusual(row), text(row.Git.Branch), countOrNone(row.Damaged))
+		cells := []string{age(v.env.Now(), row.UpdatedAt), row.SourceID, childMark(p.depth) + key, homePath(v.env.Home, text(row.Cwd)),
+			titleText(s), number(row.Messages), bytesText(row.Size), unusual(row)}
+		if long {
+			cells = append(cells, text(row.Git.Branch), countOrNone(row.Damaged))
+		}
+		if got.recent != nil {
+			cells = append(cells, lastText(got.recent[p.index]))
+		}
+		list.row(cells...)
 	}
 	return list
 }

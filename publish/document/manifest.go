@@ -46,7 +46,13 @@ type Manifest struct {
 	ChunkPages []uint64     // a fast fingerprint of each settled page's text, in order
 	Chunks     []Descriptor // the rest
 	Messages   int          // normalized messages in all chunks
+	// Recent are the last of the messages, oldest first, at most RecentMost. No hash covers
+	// them here; the chunks hold them too.
+	Recent []value.Value
 }
+
+// RecentMost is how many of a session's last messages its manifest holds.
+const RecentMost = 12
 
 // ChunkCount counts all chunks.
 func (m *Manifest) ChunkCount() int { return len(m.ChunkPages)*PageRows + len(m.Chunks) }
@@ -67,6 +73,11 @@ func (m *Manifest) Text() []byte {
 	b.Key("nativeSessionId").String(m.NativeSessionID)
 	b.Key("messages").Int(int64(m.Messages))
 	b.Key("observedAt").String(m.ObservedAt).Key("ownerDid").String(m.OwnerDID)
+	b.Key("recent").Array()
+	for _, v := range m.Recent {
+		b.Value(v)
+	}
+	b.End()
 	nullable(b, "revision", m.Revision)
 	b.Key("schema").String(SchemaManifest).Key("size").Int(m.Size)
 	b.Key("snapshotHash").String(m.SnapshotHash.String()).Key("sourceId").String(m.SourceID)
@@ -88,6 +99,9 @@ func ParseManifest(doc []byte) (*Manifest, error) {
 		SnapshotHash: r.digest("snapshotHash"), ManifestHash: r.digest("manifestHash"),
 		Damaged: int(r.count("damaged")), Size: r.count("size"),
 		Messages: int(r.count("messages")),
+	}
+	if m.Recent = r.list("recent"); len(m.Recent) > RecentMost {
+		r.fail("recent", "holds too many messages")
 	}
 	chunks := r.sub(r.get("chunks"))
 	m.ChunkPages = chunks.fingerprints("pages")
