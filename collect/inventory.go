@@ -12,7 +12,8 @@ import (
 // make a pass hold in memory; a person's sessions stay far below it.
 const MaxListings = 100_000
 
-// Codes of the problems that a collection records itself.
+// Codes of the problems of a collection: those that it records itself, and those that
+// mean the same in every driver.
 const (
 	CodeInventory      = "inventory-failed" // a page could not be listed
 	CodeRepeatedCursor = "repeated-cursor"
@@ -23,6 +24,8 @@ const (
 	CodeVanished       = "vanished" // listed, and gone when it was to be read
 	CodeChanged        = "changed-while-read"
 	CodeCancelled      = "cancelled"
+	CodeFolderMissing  = "folder-missing" // a folder that the configuration names is not there
+	CodeLink           = "link-skipped"   // left out: a link that is not followed, leads nowhere, or to what was taken
 )
 
 // inventory applies the rules of an enumeration to its pages. It calls no provider.

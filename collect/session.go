@@ -18,7 +18,8 @@ type Page struct {
 	// Notes are things seen and deliberately left out, such as a link that is not followed.
 	Notes []Problem
 	// Absent reports that the source has no folder at all: nothing was listed because
-	// nothing is there. Absence alone never marks a session deleted.
+	// nothing is there. Absence alone never marks a session deleted. A folder that a
+	// configuration names and that is not there is a CodeFolderMissing problem as well.
 	Absent bool
 }
 
@@ -166,6 +167,9 @@ type Problem struct {
 	Session string // native session id, "" when it concerns the source
 	Path    string // file or folder, "" for none
 	Line    int    // 1-based, 0 for none
+	// Place is where in the source something stands that was left out, zero when it is not
+	// known: whatever lies there or below was not seen.
+	Place Placement
 }
 
 // ChangedError reports a session that was rewritten while it was read.

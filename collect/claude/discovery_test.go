@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -126,27 +127,84 @@ func TestLinksAreSkippedWithANoteOrFollowed(t *testing.T) {
 	if len(page.Sessions) != 9 || len(page.Notes) != 3 || len(page.Problems) != 0 {
 		t.Errorf("%d sessions, notes %v, problems %v", len(page.Sessions), page.Notes, page.Problems)
 	}
+	places := []string{"projects/-linked", "projects/-p0/memory", "projects/-p0/" + u(51) + ".jsonl"}
+	slices.Sort(places)
+	if got := placesOf(page.Notes); !slices.Equal(got, places) {
+		t.Errorf("left out %q, want %q", got, places)
+	}
+	// Each target is taken once, whatever leads to it.
+	c.link("-p1", "-again")
+	c.link(".", "-loop")
+	c.link("..", "-above")
+	c.link(elsewhere.path("-x"), "-twice")
+	c.link(c.path("unmounted"), "-nothing")
 	following := newDriver(t, collect.SourceConfig{ID: "claude", ConfigDir: c.dir, Symlinks: "follow"})
-	if page := inventory(t, following); len(page.Sessions) != 10 || len(page.Notes) != 2 {
-		t.Errorf("following: %v, notes %v", ids(page), page.Notes)
+	page = inventory(t, following)
+	if len(page.Sessions) != 10 || len(page.Problems) != 0 {
+		t.Errorf("following: %v, problems %v", ids(page), page.Problems)
+	}
+	places = append(places[1:], "projects/-again", "projects/-loop", "projects/-above", "projects/-twice", "projects/-nothing")
+	slices.Sort(places)
+	if got := placesOf(page.Notes); !slices.Equal(got, places) {
+		t.Errorf("left out %q, want %q", got, places)
 	}
 	root := filepath.Join(t.TempDir(), "root")
 	if err := os.Symlink(c.dir, root); err != nil {
 		t.Fatal(err)
 	}
-	skipped := inventory(t, newDriver(t, collect.SourceConfig{ID: "claude", ConfigDir: root}))
-	if !skipped.Absent || len(skipped.Notes) != 1 || len(skipped.Sessions) != 0 {
-		t.Errorf("a linked root: %+v", skipped)
+	if page := inventory(t, newDriver(t, collect.SourceConfig{ID: "claude", ConfigDir: root})); len(page.Sessions) != 9 || page.Absent {
+		t.Errorf("a linked root: %v", ids(page))
 	}
-	if page := inventory(t, newDriver(t, collect.SourceConfig{ID: "claude", ConfigDir: root, Symlinks: "follow"})); len(page.Sessions) != 10 {
-		t.Errorf("a linked root, following: %v", ids(page))
+	linked := t.TempDir()
+	if err := os.Symlink(c.path(""), filepath.Join(linked, "projects")); err != nil {
+		t.Fatal(err)
+	}
+	if page := inventory(t, newDriver(t, collect.SourceConfig{ID: "claude", ConfigDir: linked})); len(page.Sessions) != 9 || page.Absent {
+		t.Errorf("linked projects: %v", ids(page))
+	}
+	unmounted := filepath.Join(linked, "unmounted")
+	if err := os.Symlink(unmounted+"-disk", unmounted); err != nil {
+		t.Fatal(err)
+	}
+	if page := inventory(t, newDriver(t, collect.SourceConfig{ID: "claude", ConfigDir: unmounted})); page.Absent || len(page.Problems) != 1 {
+		t.Errorf("a root behind a link to nothing: %+v", page)
 	}
 }
 
+// placesOf are the places of notes, sorted.
+func placesOf(notes []collect.Problem) []string {
+	list := []string{}
+	for _, n := range notes {
+		list = append(list, n.Place.Path)
+	}
+	slices.Sort(list)
+	return list
+}
+
 func TestAbsentIsNotUnreadable(t *testing.T) {
-	for name, dir := range map[string]string{"no folder": filepath.Join(t.TempDir(), "none"), "no projects in it": t.TempDir()} {
-		page := inventory(t, newDriver(t, collect.SourceConfig{ID: "claude", ConfigDir: dir}))
-		if !page.Absent || len(page.Problems)+len(page.Sessions) != 0 {
+	none := filepath.Join(t.TempDir(), "none")
+	standard, err := New(collect.SourceConfig{ID: "claude"}, collect.Env{Home: t.TempDir(), Getenv: func(string) string { return none }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, row := range map[string]struct {
+		driver  *Driver
+		missing []string
+	}{
+		"the standard folder":        {standard, nil},
+		"a named folder":             {newDriver(t, collect.SourceConfig{ID: "claude", ConfigDir: none}), []string{none}},
+		"both of two":                {newDriver(t, collect.SourceConfig{ID: "claude", Roots: []string{none, none + "2"}}), []string{none, none + "2"}},
+		"a folder without projects":  {newDriver(t, collect.SourceConfig{ID: "claude", ConfigDir: t.TempDir()}), nil},
+		"a folder that a source set": {newDriver(t, collect.SourceConfig{ID: "claude", Env: map[string]string{"CLAUDE_CONFIG_DIR": none}}), []string{none}},
+	} {
+		page := inventory(t, row.driver)
+		var paths []string
+		for _, p := range page.Problems {
+			if p.Code == collect.CodeFolderMissing {
+				paths = append(paths, p.Path)
+			}
+		}
+		if !page.Absent || len(page.Sessions) != 0 || !slices.Equal(paths, row.missing) || len(paths) != len(page.Problems) {
 			t.Errorf("%s: %+v", name, page)
 		}
 	}

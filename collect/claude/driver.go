@@ -168,17 +168,19 @@ func (c *catalog) anyPresent() bool {
 	return false
 }
 
-// missing lists the roots that are not there although others are: what they hold would
-// otherwise seem to be deleted.
+// missing lists the roots that are not there although the configuration names them, and
+// those without projects beside others that have them: what they hold would otherwise
+// seem to be deleted.
 func (c *catalog) missing(roots []root) []collect.Problem {
-	if !c.anyPresent() {
-		return nil
-	}
 	var list []collect.Problem
 	for i, state := range c.seen {
-		if state == absent || state == linked {
-			list = append(list, collect.Problem{Code: "root-missing", Path: roots[i].dir,
-				Message: "one of several configured folders is not there"})
+		switch {
+		case state == absent && roots[i].named:
+			list = append(list, collect.Problem{Code: collect.CodeFolderMissing, Path: roots[i].dir,
+				Message: "a folder that the configuration names is not there"})
+		case state == bare && c.anyPresent():
+			list = append(list, collect.Problem{Code: collect.CodeFolderMissing, Path: roots[i].projects(),
+				Message: "this folder is not there, those of other roots are"})
 		}
 	}
 	return list

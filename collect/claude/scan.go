@@ -39,6 +39,8 @@ type found struct {
 
 // scanResult is what one project folder or several hold.
 type scanResult struct {
+	base            string    // the root's folder: what is left out is placed below it
+	root            string    // of a placement: base, where there are several roots
 	sessions        []found   // of one project folder
 	folders         [][]found // of several, a slice each
 	problems, notes []collect.Problem
@@ -52,8 +54,6 @@ func scan(roots []root, wanted func(key string) bool) (scanResult, []presence) {
 		state, err := r.look()
 		seen[i] = state
 		switch state {
-		case linked:
-			all.note("link-skipped", r.dir, "a link is not followed (symlinks: skip)")
 		case unreadable:
 			all.problem(r.dir, err)
 		case present:
@@ -72,8 +72,14 @@ func (s *scanResult) add(o scanResult) {
 	s.notes = append(s.notes, o.notes...)
 }
 
+// note tells of something left out. What was published from there is not seen, and not
+// gone either.
 func (s *scanResult) note(code, path, text string) {
-	s.notes = append(s.notes, collect.Problem{Code: code, Message: text, Path: path})
+	note := collect.Problem{Code: code, Message: text, Path: path}
+	if below, err := filepath.Rel(s.base, path); err == nil {
+		note.Place = collect.Placement{Root: s.root, Path: filepath.ToSlash(below)}
+	}
+	s.notes = append(s.notes, note)
 }
 
 // fail records what could not be listed; what is gone by now was never there.
@@ -96,32 +102,28 @@ func reason(err error) error {
 
 // scanRoot lists one root's project folders, some at a time, in a stable order.
 func scanRoot(r root, index int, wanted func(key string) bool) scanResult {
-	var top scanResult
+	top := scanResult{base: r.dir, root: r.placement()}
 	entries, failed, err := list(r.projects())
 	if err != nil {
 		top.problem(r.projects(), err)
 		return top
 	}
 	top.failAll(failed)
-	var folders []string
+	var folders, links []string
 	for _, e := range entries {
-		path := filepath.Join(r.projects(), e.name)
 		switch {
 		case !wanted(e.name):
 		case e.isDir():
 			folders = append(folders, e.name)
 		case e.isLink() && r.follow:
-			switch info, err := os.Stat(path); {
-			case err != nil: // its target may be a missing mount
-				top.problem(path, err)
-			case info.IsDir():
-				folders = append(folders, e.name)
-			default:
-				top.noteOdd(path, e)
-			}
+			links = append(links, e.name)
 		default:
-			top.noteOdd(path, e)
+			top.noteOdd(filepath.Join(r.projects(), e.name), e)
 		}
+	}
+	if len(links) > 0 {
+		folders = append(folders, top.follow(r, links)...)
+		slices.Sort(folders)
 	}
 	results := make([]scanResult, len(folders))
 	var next sync.Mutex
@@ -148,6 +150,46 @@ func scanRoot(r root, index int, wanted func(key string) bool) scanResult {
 	return top
 }
 
+// follow returns those of the links that lead to a folder, each folder once: one that
+// lies within the projects, that they lie within, or that another link leads to is taken
+// already. A link to nothing is noted; its target may be a missing mount.
+func (s *scanResult) follow(r root, links []string) (folders []string) {
+	projects, err := filepath.EvalSymlinks(r.projects())
+	if err != nil {
+		s.problem(r.projects(), err)
+		return nil
+	}
+	taken := []string{projects}
+	for _, name := range links {
+		path := filepath.Join(r.projects(), name)
+		target, err := filepath.EvalSymlinks(path)
+		info, statErr := os.Stat(path)
+		overlaps := func(one string) bool {
+			other, err := os.Stat(one)
+			return within(target, one) || within(one, target) || err == nil && statErr == nil && os.SameFile(other, info)
+		}
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			s.note(collect.CodeLink, path, "a link to nothing")
+		case err != nil || statErr != nil:
+			s.problem(path, errors.Join(err, statErr))
+		case !info.IsDir():
+			s.note(collect.CodeLink, path, "a link to a file is not followed")
+		case slices.ContainsFunc(taken, overlaps):
+			s.note(collect.CodeLink, path, "a link to a folder that is read already")
+		default:
+			taken, folders = append(taken, target), append(folders, name)
+		}
+	}
+	return folders
+}
+
+// within reports that a path is a folder or lies below it; both are clean.
+func within(path, folder string) bool {
+	below, err := filepath.Rel(folder, path)
+	return err == nil && below != ".." && !strings.HasPrefix(below, ".."+string(filepath.Separator))
+}
+
 func (s *scanResult) failAll(errs []error) {
 	for _, err := range errs {
 		path := ""
@@ -162,7 +204,7 @@ func (s *scanResult) failAll(errs []error) {
 func (s *scanResult) noteOdd(path string, e entry) {
 	switch {
 	case e.isLink():
-		s.note("link-skipped", path, "a link is not followed")
+		s.note(collect.CodeLink, path, "a link is not followed")
 	case e.isRegular():
 		s.note("stray-file", path, "a file outside of the project folders belongs to no session")
 	default:
@@ -183,7 +225,7 @@ func typeName(mode os.FileMode) string {
 
 // scanProject lists one project folder: its transcripts first, then what belongs to them.
 func scanProject(r root, index int, key string) scanResult {
-	var out scanResult
+	out := scanResult{base: r.dir, root: r.placement()}
 	dir := filepath.Join(r.projects(), key)
 	entries, failed, err := list(dir)
 	if err != nil {

@@ -121,11 +121,8 @@ func (f fields) describe(b *value.Builder, id string) {
 
 // place is where the session lies.
 func (d *Driver) place(s session) collect.Placement {
-	p := collect.Placement{Path: "projects/" + strings.TrimSuffix(s.key+"/"+s.path, "/")}
-	if len(d.roots) > 1 {
-		p.Root = d.roots[s.root].dir
-	}
-	return p
+	return collect.Placement{Root: d.roots[s.root].placement(),
+		Path: "projects/" + strings.TrimSuffix(s.key+"/"+s.path, "/")}
 }
 
 // describeAgent adds what a sub-agent's meta file tells: its description for a title,

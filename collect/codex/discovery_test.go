@@ -49,7 +49,7 @@ func TestWhatAHomeHolds(t *testing.T) {
 			}
 			page := list(t, driverOf(t, dir))
 			if row.ids == nil { // archived only: the folder of the live ones is missing
-				if !slices.Equal(idsOf(page), []string{x}) || !slices.Equal(codesOf(page.Problems), []string{codeAbsentRoot}) {
+				if !slices.Equal(idsOf(page), []string{x}) || !slices.Equal(codesOf(page.Problems), []string{collect.CodeFolderMissing}) {
 					t.Errorf("ids %q, problems %v", idsOf(page), page.Problems)
 				}
 				return
@@ -64,8 +64,15 @@ func TestWhatAHomeHolds(t *testing.T) {
 func TestAbsentAndUnreadableDiffer(t *testing.T) {
 	t.Run("no home", func(t *testing.T) {
 		page := list(t, driverOf(t, filepath.Join(t.TempDir(), "none")))
-		if !page.Absent || len(page.Problems) != 0 {
+		if !page.Absent || !slices.Equal(codesOf(page.Problems), []string{collect.CodeFolderMissing}) {
 			t.Errorf("page %+v", page)
+		}
+		standard, err := New(collect.SourceConfig{ID: "codex"}, collect.Env{Home: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if page := list(t, standard); !page.Absent || len(page.Problems) != 0 {
+			t.Errorf("the standard home: page %+v", page)
 		}
 	})
 	t.Run("a home without sessions", func(t *testing.T) {
@@ -113,13 +120,13 @@ func TestAbsentAndUnreadableDiffer(t *testing.T) {
 		dir := t.TempDir()
 		write(t, dir, madeName(1), "")
 		page := list(t, newDriver(t, collect.SourceConfig{Roots: []string{dir, filepath.Join(dir, "none")}}))
-		if page.Absent || !slices.Equal(codesOf(page.Problems), []string{codeAbsentRoot}) || len(page.Sessions) != 1 {
+		if page.Absent || !slices.Equal(codesOf(page.Problems), []string{collect.CodeFolderMissing}) || len(page.Sessions) != 1 {
 			t.Errorf("page %+v", page)
 		}
 	})
 	t.Run("all roots are missing", func(t *testing.T) {
 		none := filepath.Join(t.TempDir(), "none")
-		if page := list(t, newDriver(t, collect.SourceConfig{Roots: []string{none, none + "2"}})); !page.Absent || len(page.Problems) != 0 {
+		if page := list(t, newDriver(t, collect.SourceConfig{Roots: []string{none, none + "2"}})); !page.Absent || len(page.Problems) != 2 {
 			t.Errorf("page %+v", page)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -24,6 +25,8 @@ func TestLinksAndWhatIsNoFile(t *testing.T) {
 		for from, to := range map[string]string{
 			filepath.Join(dir, sessionsDir, "2025"):        elsewhere,
 			filepath.Join(dir, sessionsDir, "2024"):        dir,
+			filepath.Join(dir, sessionsDir, "2023"):        filepath.Join(dir, sessionsDir, "2025"),
+			filepath.Join(dir, sessionsDir, "2026", "up"):  filepath.Join(dir, sessionsDir),
 			filepath.Join(day, "rollout-linked.jsonl"):     filepath.Join(dir, filepath.FromSlash(madeName(1))),
 			filepath.Join(dir, sessionsDir, "broken.json"): "/nowhere/at/all",
 		} {
@@ -38,37 +41,59 @@ func TestLinksAndWhatIsNoFile(t *testing.T) {
 		notes := codesOf(page.Notes)
 		slices.Sort(notes)
 		if !slices.Equal(idsOf(page), []string{madeID(1)}) || len(page.Problems) != 0 ||
-			!slices.Equal(notes, []string{codeLink, codeLink, codeLink, codeLink, codeIrregular}) {
+			!slices.Equal(notes, []string{collect.CodeLink, collect.CodeLink, collect.CodeLink, collect.CodeLink, collect.CodeLink, collect.CodeLink, codeIrregular}) {
 			t.Errorf("page %+v", page)
 		}
 	})
-	t.Run("followed, but not in a circle", func(t *testing.T) {
+	t.Run("followed, each target once", func(t *testing.T) {
 		d := newDriver(t, collect.SourceConfig{CodexHome: prepare(t), Symlinks: "follow"})
 		page := list(t, d)
 		ids := idsOf(page)
-		for _, id := range []string{madeID(1), madeID(2), "sessions/2026/01/02/rollout-linked.jsonl"} {
-			if !slices.Contains(ids, id) {
-				t.Errorf("%s is missing of %q", id, ids)
-			}
+		if !slices.Equal(ids, []string{madeID(1), madeID(2)}) || len(page.Problems) != 0 || len(page.Notes) != 6 {
+			t.Errorf("problems %v, notes %v, ids %q", page.Problems, page.Notes, ids)
+		}
+		for _, id := range ids {
 			read(t, d, id, nil)
 		}
-		// The link to nothing may lead to a disk that is not mounted: what it held is not deleted.
-		if len(page.Problems) != 1 || filepath.Base(page.Problems[0].Path) != "broken.json" || len(ids) > 8 {
-			t.Errorf("problems %v, ids %q", page.Problems, ids)
+		for _, note := range page.Notes {
+			if path := filepath.Join(filepath.FromSlash(note.Place.Path)); !strings.HasSuffix(note.Path, path) {
+				t.Errorf("%s stands at %q of the source", note.Path, path)
+			}
 		}
 	})
-	t.Run("a home behind a link is a problem unless it is followed", func(t *testing.T) {
+	t.Run("a home behind a link, or its sessions, is read", func(t *testing.T) {
 		link := filepath.Join(t.TempDir(), "codex")
 		if err := os.Symlink(prepare(t), link); err != nil {
 			t.Fatal(err)
 		}
-		page := list(t, driverOf(t, link))
-		if page.Absent || !slices.Equal(codesOf(page.Problems), []string{codeLink}) || len(page.Sessions) != 0 {
+		home := t.TempDir()
+		if err := os.Symlink(filepath.Join(link, sessionsDir), filepath.Join(home, sessionsDir)); err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range []string{link, home} {
+			page := list(t, driverOf(t, dir))
+			if page.Absent || len(page.Problems) != 0 || !slices.Equal(idsOf(page), []string{madeID(1)}) {
+				t.Errorf("%s: page %+v", dir, page)
+			}
+		}
+	})
+	t.Run("a home behind a link to nothing is there and cannot be read", func(t *testing.T) {
+		link := filepath.Join(t.TempDir(), "codex")
+		if err := os.Symlink(link+"-unmounted", link); err != nil {
+			t.Fatal(err)
+		}
+		if page := list(t, driverOf(t, link)); page.Absent || !slices.Equal(codesOf(page.Problems), []string{collect.CodeUnreadable}) {
 			t.Errorf("page %+v", page)
 		}
-		page = list(t, newDriver(t, collect.SourceConfig{CodexHome: link, Symlinks: "follow"}))
-		if !slices.Contains(idsOf(page), madeID(1)) {
-			t.Errorf("followed: %q", idsOf(page))
+	})
+	t.Run("names behind a link are told", func(t *testing.T) {
+		dir := prepare(t)
+		if err := os.Symlink("elsewhere", filepath.Join(dir, indexFile)); err != nil {
+			t.Fatal(err)
+		}
+		page := list(t, driverOf(t, dir))
+		if !slices.ContainsFunc(page.Notes, func(p collect.Problem) bool { return p.Place.Path == indexFile }) {
+			t.Errorf("notes %+v", page.Notes)
 		}
 	})
 }
@@ -90,8 +115,9 @@ func TestAFileListedTwiceWhileItMovesIsOneSession(t *testing.T) {
 	}
 }
 
-// TestAFollowedLinkToNothingIsAProblem is a folder of sessions whose disk is not mounted.
-func TestAFollowedLinkToNothingIsAProblem(t *testing.T) {
+// TestAFollowedLinkToNothingIsPlaced is a folder of sessions whose disk is not mounted:
+// whether something of it was published is not the driver's to know.
+func TestAFollowedLinkToNothingIsPlaced(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, sessionsDir), 0o755); err != nil {
 		t.Fatal(err)
@@ -100,7 +126,7 @@ func TestAFollowedLinkToNothingIsAProblem(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := scan([]home{{dir: dir, follow: true}})
-	if len(seen.problems) != 1 {
+	if len(seen.problems) != 0 || len(seen.notes) != 1 || seen.notes[0].Place.Path != sessionsDir+"/2026" {
 		t.Errorf("found %+v", seen)
 	}
 }

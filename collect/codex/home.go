@@ -12,25 +12,28 @@ import (
 
 // home is one Codex home folder.
 type home struct {
-	dir    string
-	name   string // "" for the first, root2, root3 … for further ones
-	follow bool   // links to folders and files are followed
+	dir     string
+	name    string // "" for the first, root2, root3 … for further ones
+	named   bool   // by the configuration: it is to be there
+	several bool   // of several homes of its source
+	follow  bool   // links to folders and files below its two folders are followed
 }
 
 // homes applies the precedence: configured roots, the configured home, CODEX_HOME as
 // the source sets it or the process has it, the folder .codex in the person's home.
 func homes(cfg collect.SourceConfig, env collect.Env) ([]home, error) {
-	dirs := cfg.Roots
+	dirs, named := cfg.Roots, true
 	if len(dirs) == 0 {
 		dir, err := homeDir(cfg, env)
 		if err != nil {
 			return nil, err
 		}
 		dirs = []string{dir}
+		named = cfg.CodexHome != "" || cfg.Env["CODEX_HOME"] != ""
 	}
 	list := make([]home, len(dirs))
 	for i, dir := range dirs {
-		list[i] = home{dir: filepath.Clean(dir), follow: cfg.Symlinks == "follow"}
+		list[i] = home{dir: filepath.Clean(dir), named: named, several: len(dirs) > 1, follow: cfg.Symlinks == "follow"}
 		if i > 0 {
 			list[i].name = fmt.Sprintf("root%d", i+1)
 		}
@@ -56,27 +59,34 @@ func homeDir(cfg collect.SourceConfig, env collect.Env) (string, error) {
 	return filepath.Join(env.Home, ".codex"), nil
 }
 
+// placement is the root of the placements of what lies in the home.
+func (h home) placement() string {
+	if h.several {
+		return h.dir
+	}
+	return ""
+}
+
 // presence says what stands where a folder should be.
 type presence uint8
 
 const (
 	present presence = iota
 	absent
-	linked     // a link that is not followed
 	unreadable // it is there, for all that can be told
 )
 
-// look tells what stands at a path without listing it.
-func (h home) look(path string) (presence, error) {
-	info, err := os.Lstat(path)
-	if err == nil && info.Mode()&os.ModeSymlink != 0 {
-		if !h.follow {
-			return linked, nil
-		}
-		info, err = os.Stat(path)
-	}
+// look tells what stands at a path, the home or one of its two folders, without listing
+// it. Links are followed, since a person named the one, and the others are the standard
+// places. One that leads nowhere is there and cannot be read: its target may be a missing
+// mount.
+func look(path string) (presence, error) {
+	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		if _, broken := os.Lstat(path); broken == nil {
+			return unreadable, &fs.PathError{Op: "list", Path: path, Err: errors.New("a link to nothing")}
+		}
 		return absent, nil
 	case err != nil:
 		return unreadable, err

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"agentsync/collect"
@@ -19,11 +20,9 @@ const (
 
 // Codes of what a listing finds besides sessions.
 const (
-	codeAbsentRoot = "absent-root"
-	codeLink       = "link-skipped"
-	codeIrregular  = "not-regular"
-	codeHidden     = "hidden-file"
-	codeShadowed   = "compressed-copy" // of a rollout whose plain copy is there too
+	codeIrregular = "not-regular"
+	codeHidden    = "hidden-file"
+	codeShadowed  = "compressed-copy" // of a rollout whose plain copy is there too
 )
 
 // file is one session's file as the scan sees it.
@@ -61,16 +60,13 @@ type found struct {
 	files    []file
 	problems []collect.Problem
 	notes    []collect.Problem
-	absent   int // homes without any folder of sessions
+	absent   int    // homes without any folder of sessions
+	bare     []home // of them, those that are there
 }
 
 func (f *found) problem(path string, err error) {
 	f.problems = append(f.problems, collect.Problem{Code: collect.CodeUnreadable, Path: path,
 		Message: fmt.Sprintf("list %s: %v", path, reason(err))})
-}
-
-func (f *found) note(code, path, message string) {
-	f.notes = append(f.notes, collect.Problem{Code: code, Path: path, Message: message})
 }
 
 // reason is an error without the path, which a problem names itself.
@@ -87,49 +83,49 @@ func scan(homes []home) found {
 	for i, h := range homes {
 		all.scanHome(h, i)
 	}
-	if all.absent > 0 && all.absent < len(homes) {
-		all.absentHomes(homes)
+	if all.absent < len(homes) {
+		for _, h := range all.bare {
+			all.folderMissing(h.dir, "this folder holds no sessions folder, those of other roots do")
+		}
 	}
 	return all
 }
 
-// absentHomes makes a problem of each home that is missing beside others that are not:
-// what it held cannot be told from what was deleted.
-func (f *found) absentHomes(homes []home) {
-	for _, h := range homes {
-		if state, _ := h.look(h.dir); state == absent {
-			f.problems = append(f.problems, collect.Problem{Code: codeAbsentRoot, Path: h.dir,
-				Message: "this root is missing, others are there"})
-		}
-	}
+func (f *found) folderMissing(path, message string) {
+	f.problems = append(f.problems, collect.Problem{Code: collect.CodeFolderMissing, Path: path, Message: message})
 }
 
 // scanHome lists the two folders of a home. A thread that is archived or brought back
 // meanwhile moves between them: the archive is listed first, and once more if it changed
 // since, so that the thread is seen at least once.
 func (f *found) scanHome(h home, index int) {
-	state, err := h.look(h.dir)
-	if state != present {
-		f.missing(state, h.dir, err)
+	switch state, err := look(h.dir); state {
+	case absent:
+		f.absent++
+		if h.named {
+			f.folderMissing(h.dir, "a folder that the configuration names is not there")
+		}
+		return
+	case unreadable:
+		f.problem(h.dir, err)
 		return
 	}
 	archive := filepath.Join(h.dir, archivedDir)
-	w := walk{found: f, home: h, index: index, archived: true}
+	w := walk{found: f, home: h, index: index, archived: true, taken: identity(h.dir)}
 	before := modTime(archive)
 	archiveState := w.top(archivedDir)
 	w.archived = false
 	sessionsState := w.top(sessionsDir)
 	if modTime(archive) != before {
-		w.archived = true
+		w.archived, w.taken = true, identity(h.dir)
 		archiveState = w.top(archivedDir)
 	}
 	w.threadNames()
 	if archiveState == absent && sessionsState == absent {
 		f.absent++
+		f.bare = append(f.bare, h)
 	} else if sessionsState == absent {
-		path := filepath.Join(h.dir, sessionsDir)
-		f.problems = append(f.problems, collect.Problem{Code: codeAbsentRoot, Path: path,
-			Message: "this folder is missing, that of the archive is there"})
+		f.folderMissing(filepath.Join(h.dir, sessionsDir), "this folder is missing, that of the archive is there")
 	}
 }
 
@@ -141,23 +137,20 @@ func (w *walk) threadNames() {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		w.problem(path, err)
+	case info.Mode()&os.ModeSymlink != 0:
+		w.note(collect.CodeLink, indexFile, "a link is not followed")
 	case info.Mode().IsRegular():
 		w.add(indexFile, path, info)
 	}
 }
 
-// missing records a home or a folder of sessions that cannot be listed. One behind a
-// link that is not followed is a problem and no note: its sessions are not gone.
-func (f *found) missing(state presence, path string, err error) {
-	switch state {
-	case absent:
-		f.absent++
-	case linked:
-		f.problems = append(f.problems, collect.Problem{Code: codeLink, Path: path,
-			Message: "a link, which is not followed (set symlinks: follow)"})
-	case unreadable:
-		f.problem(path, err)
+// identity is a folder that a link below it must not lead back to.
+func identity(dir string) []os.FileInfo {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil
 	}
+	return []os.FileInfo{info}
 }
 
 // modTime is when a folder changed last, 0 for a missing one.
@@ -175,17 +168,31 @@ type walk struct {
 	home     home
 	index    int
 	archived bool
-	above    []os.FileInfo // folders from the top to here, against circles of links
+	taken    []os.FileInfo // with links followed: the folders that were listed, each of which is listed once
+	links    []string      // links, below the home, that are looked at when all else was listed
+}
+
+// note tells of something left out, named below the home. What was published from there
+// is not seen, and not gone either.
+func (w *walk) note(code, rel, message string) {
+	w.notes = append(w.notes, collect.Problem{Code: code, Path: filepath.Join(w.home.dir, filepath.FromSlash(rel)), Message: message,
+		Place: collect.Placement{Root: w.home.placement(), Path: strings.TrimSuffix(rel, zstdSuffix)}})
 }
 
 // top lists one of the home's two folders, if it is there.
 func (w *walk) top(name string) presence {
 	path := filepath.Join(w.home.dir, name)
-	state, err := w.home.look(path)
-	if state == present {
+	state, err := look(path)
+	switch state {
+	case present:
 		w.folder(name)
-	} else if state != absent {
-		w.missing(state, path, err)
+		for len(w.links) > 0 {
+			next := w.links[0]
+			w.links = w.links[1:]
+			w.link(next)
+		}
+	case unreadable:
+		w.problem(path, err)
 	}
 	return state
 }
@@ -194,7 +201,7 @@ func (w *walk) top(name string) presence {
 // and the rest is listed all the same.
 func (w *walk) folder(rel string) {
 	path := filepath.Join(w.home.dir, filepath.FromSlash(rel))
-	if w.home.follow && !w.enter(path) {
+	if w.home.follow && !w.enter(rel, path) {
 		return
 	}
 	entries, err := os.ReadDir(path)
@@ -204,26 +211,40 @@ func (w *walk) folder(rel string) {
 	for _, e := range entries {
 		w.entry(rel+"/"+e.Name(), filepath.Join(path, e.Name()), e)
 	}
-	if w.home.follow {
-		w.above = w.above[:len(w.above)-1]
-	}
 }
 
-// enter goes down into a folder; it refuses one that leads back to a folder above it.
-func (w *walk) enter(path string) bool {
+// enter goes down into a folder; it refuses one that was listed already, by whatever name.
+func (w *walk) enter(rel, path string) bool {
 	info, err := os.Stat(path)
 	if err != nil {
 		w.problem(path, err)
 		return false
 	}
-	for _, one := range w.above {
-		if os.SameFile(one, info) {
-			w.note(codeLink, path, "a link that leads back to a folder above it")
-			return false
-		}
+	if slices.ContainsFunc(w.taken, func(one os.FileInfo) bool { return os.SameFile(one, info) }) {
+		w.note(collect.CodeLink, rel, "a link to a folder that is read already")
+		return false
 	}
-	w.above = append(w.above, info)
+	w.taken = append(w.taken, info)
 	return true
+}
+
+// link follows a link below one of the home's two folders. One to nothing is noted; its
+// target may be a missing mount.
+func (w *walk) link(rel string) {
+	path := filepath.Join(w.home.dir, filepath.FromSlash(rel))
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		w.note(collect.CodeLink, rel, "a link to nothing")
+	case err != nil:
+		w.problem(path, err)
+	case info.IsDir():
+		w.folder(rel)
+	case slices.ContainsFunc(w.files, func(f file) bool { return f.home == w.index && sameFile(f.stamp, path, info) }):
+		w.note(collect.CodeLink, rel, "a link to a file that is read already")
+	default:
+		w.regular(rel, path, info)
+	}
 }
 
 // entry looks at one name. What vanished since the folder was listed was moved or
@@ -234,29 +255,34 @@ func (w *walk) entry(rel, path string, e fs.DirEntry) {
 		return
 	}
 	info, err := e.Info()
-	if err == nil && info.Mode()&os.ModeSymlink != 0 {
-		if !w.home.follow {
-			w.note(codeLink, path, "a link, which is not followed")
-			return
-		}
-		if info, err = os.Stat(path); err != nil { // its target may be a missing mount
-			w.problem(path, err)
-			return
-		}
-	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		w.problem(path, err)
-	case info.IsDir():
-		w.folder(rel)
+	case info.Mode()&os.ModeSymlink != 0 && w.home.follow:
+		w.links = append(w.links, rel)
+	case info.Mode()&os.ModeSymlink != 0:
+		w.note(collect.CodeLink, rel, "a link is not followed")
+	default:
+		w.regular(rel, path, info)
+	}
+}
+
+func (w *walk) regular(rel, path string, info os.FileInfo) {
+	switch {
 	case !info.Mode().IsRegular():
-		w.note(codeIrregular, path, "not a regular file")
-	case strings.HasPrefix(e.Name(), "."):
-		w.note(codeHidden, path, "a hidden file")
+		w.note(codeIrregular, rel, "not a regular file")
+	case strings.HasPrefix(filepath.Base(path), "."):
+		w.note(codeHidden, rel, "a hidden file")
 	default:
 		w.add(rel, path, info)
 	}
+}
+
+// sameFile reports that a listed file is the one at path.
+func sameFile(listed collect.Stamp, path string, info os.FileInfo) bool {
+	stamp, err := stampOf(path, info)
+	return err == nil && stamp.Inode != 0 && stamp.Inode == listed.Inode && stamp.Device == listed.Device
 }
 
 func (w *walk) add(rel, path string, info os.FileInfo) {

@@ -53,9 +53,7 @@ func (d *Driver) place(f file) collect.Placement {
 	if f.zstd {
 		p.Container = "zstd"
 	}
-	if len(d.homes) > 1 {
-		p.Root = d.homes[f.home].dir
-	}
+	p.Root = d.homes[f.home].placement()
 	return p
 }
 
