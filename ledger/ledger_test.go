@@ -279,7 +279,7 @@ func next(t *testing.T, o *ledger.Observations, floor uint64) uint64 {
 
 func complete(t *testing.T, o *ledger.Observations, source string, n uint64) {
 	t.Helper()
-	if err := o.Complete(t.Context(), source, n); err != nil {
+	if err := o.Complete(t.Context(), n, source); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -314,7 +314,7 @@ func TestObservations(t *testing.T) {
 		again := openState(t, disk).Observations()
 		wantNewest(t, again, "claude", 4)
 		wantNewest(t, again, "codex", 5)
-		if err := o.Complete(t.Context(), "claude", 0); err == nil {
+		if err := o.Complete(t.Context(), 0, "claude"); err == nil {
 			t.Error("number 0 was recorded")
 		}
 	})
@@ -399,7 +399,7 @@ func TestDamagedObservations(t *testing.T) {
 		overwrite(t, disk, "observations.json", newer)
 		_, nextErr := s.Observations().Next(t.Context(), 0)
 		_, newestErr := s.Observations().NewestComplete("a")
-		for _, err := range []error{nextErr, newestErr, s.Observations().Complete(t.Context(), "a", 1)} {
+		for _, err := range []error{nextErr, newestErr, s.Observations().Complete(t.Context(), 1, "a")} {
 			var version *ledger.VersionError
 			if !errors.As(err, &version) || !strings.Contains(err.Error(), "newer program") {
 				t.Errorf("%v, want a *VersionError", err)

@@ -52,19 +52,21 @@ func (o *Observations) Next(ctx context.Context, floor uint64) (uint64, error) {
 	return drawn, nil
 }
 
-// Complete records that the collection with number n saw all of a source. An older
+// Complete records that the collection with number n saw all of some sources. An older
 // number than the recorded one changes nothing.
-func (o *Observations) Complete(ctx context.Context, source string, n uint64) error {
+func (o *Observations) Complete(ctx context.Context, n uint64, sources ...string) error {
 	if n == 0 {
-		return fmt.Errorf("record complete observation of %s: 0 is no number", source)
+		return fmt.Errorf("record complete observation of %q: 0 is no number", sources)
 	}
 	err := o.update(ctx, func(kept *observations) error {
 		kept.last = max(kept.last, n) // n was drawn, whatever became of the file since
-		kept.complete[source] = max(kept.complete[source], n)
+		for _, source := range sources {
+			kept.complete[source] = max(kept.complete[source], n)
+		}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("record complete observation of %s: %w", source, err)
+		return fmt.Errorf("record complete observation of %q: %w", sources, err)
 	}
 	return nil
 }

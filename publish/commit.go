@@ -20,12 +20,18 @@ func (w *work) commit() error {
 	if err != nil {
 		return err
 	}
+	if changed, err = w.ordered(changed); err != nil {
+		return err
+	}
 	w.settleClaims(changed)
 	w.report.Deleted = countStatus(changed, document.StatusDeleted)
 	for {
 		done, err := w.tryCommit(changed, w.sources(), directories)
-		if done || err != nil {
+		if err != nil {
 			return err
+		}
+		if done {
+			return w.recordComplete()
 		}
 		if changed, err = w.rebase(changed); err != nil {
 			return err
@@ -86,12 +92,55 @@ func (w *work) nextRoot(changed []rowChange, sources []document.Source, dirs map
 
 // whole reports that every source gave all it has.
 func (w *work) whole() bool {
-	for _, t := range w.tallies {
-		if t.partial || !t.outcome.Complete || t.outcome.Absent {
+	for i := range w.tallies {
+		if t := &w.tallies[i]; t.partial || !t.whole() {
 			return false
 		}
 	}
 	return true
+}
+
+// recordComplete remembers that this pass saw all of its sources, for those passes that
+// began before it and are published later.
+func (w *work) recordComplete() error {
+	var sources []string
+	for i := range w.tallies {
+		if t := &w.tallies[i]; !t.partial && !t.unlisted && t.whole() {
+			sources = append(sources, t.source.ID)
+		}
+	}
+	if w.Observations == nil || w.DryRun || len(sources) == 0 {
+		return nil
+	}
+	return w.Observations.Complete(w.ctx, uint64(w.number), sources...)
+}
+
+// ordered leaves out what a newer observation, which saw all of a source, knows better.
+func (w *work) ordered(changed []rowChange) ([]rowChange, error) {
+	newest := map[string]int64{}
+	out := changed[:0:0]
+	for _, c := range changed {
+		id := c.row.SourceID
+		if _, known := newest[id]; !known {
+			if before := w.sourceBefore(id); before != nil {
+				newest[id] = before.Observed
+			}
+			if w.Observations != nil {
+				n, err := w.Observations.NewestComplete(id)
+				if err != nil {
+					return nil, err
+				}
+				newest[id] = max(newest[id], int64(n))
+			}
+		}
+		if newest[id] > w.number {
+			c.row = overtaken(c, w.Now)
+		}
+		if c.row != nil {
+			out = append(out, c)
+		}
+	}
+	return out, nil
 }
 
 // writeIndex writes the changed pages and the root into the open pack, and makes
@@ -227,7 +276,7 @@ func (w *work) changes(dirs map[string]observation) ([]rowChange, error) {
 				row.Keep(prior)
 			}
 			row.Observed = w.number
-			out = append(out, rowChange{prior, row})
+			out = append(out, rowChange{prior: prior, row: row})
 		}
 	}
 	for i := range w.results {
@@ -239,34 +288,49 @@ func (w *work) changes(dirs map[string]observation) ([]rowChange, error) {
 			add(r.prior, adopt(r.prior, r.row, next))
 		}
 	}
-	for _, t := range w.tallies {
+	for i := range w.tallies {
+		t := &w.tallies[i]
 		for _, native := range t.retained {
 			seen[t.source.ID+"\x00"+native] = true
 		}
-		if err := w.unread(t, seen, dirs, add); err != nil {
+		if err := w.unread(t, dirs, add); err != nil {
 			return nil, err
+		}
+		if t.partial {
+			continue
+		}
+		missing, err := w.missing(t, seen)
+		if err != nil {
+			return nil, err
+		}
+		for _, prior := range missing {
+			if row := unseen(prior, t.verdict.deleted[prior.Key], w.Now); row != nil {
+				add(prior, row)
+				out[len(out)-1].unseen = true
+			}
 		}
 	}
 	return out, nil
 }
 
-// unread decides on the rows of a source whose sessions were not read: retained
-// ones get their Git context, unseen ones become stale or deleted.
-func (w *work) unread(t tally, seen map[string]bool, dirs map[string]observation, add func(prior, row *document.Row)) error {
-	row := func(native string) (*document.Row, error) {
-		key, err := collect.SessionKey(t.source.ID, native)
-		if err != nil {
-			return nil, err
-		}
-		return w.index.find(key)
+// published finds the row of a source's session.
+func (w *work) published(t *tally, native string) (*document.Row, error) {
+	key, err := collect.SessionKey(t.source.ID, native)
+	if err != nil {
+		return nil, err
 	}
+	return w.index.find(key)
+}
+
+// unread gives the sessions of a source that were retained their Git context.
+func (w *work) unread(t *tally, dirs map[string]observation, add func(prior, row *document.Row)) error {
 	for _, native := range t.retained {
 		c := w.claims.get(t.source.ID, native)
 		dir := dirs[c.Cwd]
 		if c.Status == document.StatusComplete && !dir.changed {
 			continue
 		}
-		prior, err := row(native)
+		prior, err := w.published(t, native)
 		if err != nil {
 			return err
 		}
@@ -274,27 +338,51 @@ func (w *work) unread(t tally, seen map[string]bool, dirs map[string]observation
 			add(prior, retained(prior, dir.git, dir.observed, dir.failed))
 		}
 	}
-	if t.partial {
-		return nil
-	}
-	gone := t.outcome.Complete && !t.outcome.Absent
-	for _, native := range sortedKeys(w.claims.bySource[t.source.ID]) {
-		if seen[t.source.ID+"\x00"+native] {
-			continue
-		}
-		c := w.claims.get(t.source.ID, native)
-		if c.Status == document.StatusDeleted || !gone && c.Status == document.StatusStale {
-			continue
-		}
-		prior, err := row(native)
-		if err != nil {
-			return err
-		}
-		if prior != nil {
-			add(prior, unseen(prior, gone, w.Now))
-		}
-	}
 	return nil
+}
+
+// missing returns the rows of a source's published sessions that the pass did not see,
+// and judges what became of them.
+func (w *work) missing(t *tally, seen map[string]bool) ([]*document.Row, error) {
+	var rows []*document.Row
+	for _, native := range sortedKeys(w.claims.bySource[t.source.ID]) {
+		if seen[t.source.ID+"\x00"+native] || w.claims.get(t.source.ID, native).Status == document.StatusDeleted {
+			continue
+		}
+		row, err := w.published(t, native)
+		if err != nil {
+			return nil, err
+		}
+		if row != nil && row.Status != document.StatusDeleted {
+			rows = append(rows, row)
+		}
+	}
+	t.verdict = judge(sight{
+		unlisted: t.unlisted, absent: t.outcome.Absent, complete: t.outcome.Complete, problems: t.outcome.Problems,
+		leftOut: t.outcome.Notes, accepted: w.Gone != nil && w.Gone(t.source.ID), keeps: t.source.Keeps, now: w.Now,
+		seen: func() []document.Placement { return w.seenPlaces(t) },
+	}, rows)
+	t.unseen = len(rows) - len(t.verdict.deleted)
+	return rows, nil
+}
+
+// seenPlaces are where the sessions of a source lie that the pass saw.
+func (w *work) seenPlaces(t *tally) (places []document.Placement) {
+	for _, native := range t.retained {
+		places = append(places, w.claims.get(t.source.ID, native).Place)
+	}
+	for i := range w.results {
+		switch r := &w.results[i]; {
+		case r.session.Source != t.source.ID:
+		case r.row != nil:
+			places = append(places, r.row.Placement)
+		case r.prior != nil:
+			places = append(places, r.prior.Placement)
+		default:
+			places = append(places, document.Placement{})
+		}
+	}
+	return places
 }
 
 // rebase reads the generation that another publisher put meanwhile, and keeps the
@@ -323,7 +411,7 @@ func (w *work) rebase(changed []rowChange) ([]rowChange, error) {
 		c.row.Revision = base.root.Generation + 1
 		out = append(out, c)
 	}
-	return out, nil
+	return w.ordered(out)
 }
 
 // observation is what Git said of one directory in this pass.

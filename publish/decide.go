@@ -55,15 +55,14 @@ func failed(prior *document.Row) *document.Row {
 	return &row
 }
 
-// unseen is the row of a session that its source's inventory did not name. Only a
-// complete inventory says that it is deleted; any other only that its copy may be
-// stale. Nothing is ever removed.
-func unseen(prior *document.Row, complete bool, now time.Time) *document.Row {
+// unseen is the row of a session that its source's inventory did not name: deleted when
+// it is gone, and stale as long as that cannot be told. Nothing is ever removed.
+func unseen(prior *document.Row, gone bool, now time.Time) *document.Row {
 	row := *prior
 	switch {
 	case prior.Status == document.StatusDeleted:
 		return nil
-	case complete:
+	case gone:
 		at := stamp(now)
 		row.Status, row.DeletedAt = document.StatusDeleted, &at
 	case prior.Status == document.StatusStale:
@@ -116,7 +115,24 @@ func recentOf(row *document.Row) *document.Recent {
 }
 
 // rowChange is one row to publish and the one it replaces, nil for none.
-type rowChange struct{ prior, row *document.Row }
+type rowChange struct {
+	prior, row *document.Row
+	unseen     bool // the pass did not see the session
+}
+
+// overtaken is the row to publish when a newer observation saw all of the source: what is
+// there and what is not is that one's to say. A session that it does not have is kept, as
+// deleted; nil leaves the published row as it is.
+func overtaken(c rowChange, now time.Time) *document.Row {
+	if c.unseen {
+		return nil
+	}
+	if c.prior == nil {
+		at := stamp(now)
+		c.row.Status, c.row.DeletedAt = document.StatusDeleted, &at
+	}
+	return c.row
+}
 
 // totalAfter counts the sessions that are not deleted.
 func totalAfter(total int, changed []rowChange) int {
@@ -146,7 +162,8 @@ func mergeSources(before, now []document.Source) []document.Source {
 
 // mergeCheckouts puts what was observed over the published rows. An observation
 // that says the same as the row before keeps that row, its time included. With
-// whole set, this installation's rows that were not observed are dropped.
+// whole set, this installation's rows that were not observed are dropped; otherwise a
+// session that was not looked at may still name what only the discovery found.
 func mergeCheckouts(before, now []document.Checkout, installation string, whole bool) []document.Checkout {
 	byRoot := map[string]document.Checkout{}
 	for _, c := range before {
@@ -157,7 +174,11 @@ func mergeCheckouts(before, now []document.Checkout, installation string, whole 
 	for _, c := range now {
 		c.Installation = installation
 		for _, old := range before {
-			if old.Installation == installation && old.Root == c.Root && sameCheckout(old, c) {
+			if old.Installation != installation || old.Root != c.Root {
+				continue
+			}
+			c.Discovered = c.Discovered && (whole || old.Discovered)
+			if sameCheckout(old, c) {
 				c.ObservedAt = old.ObservedAt
 			}
 		}

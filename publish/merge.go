@@ -82,7 +82,7 @@ func (w *work) merge(chosen map[digest.Digest]bool, changed []rowChange) ([]rowC
 		if err := m.move(&row); err != nil {
 			return nil, err
 		}
-		changed = append(changed, rowChange{prior, &row})
+		changed = append(changed, rowChange{prior: prior, row: &row})
 	}
 	return changed, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,7 +23,13 @@ type Pass struct {
 	Tails    bool                                          // take an unfinished last line as it stands, as Full does too
 	DryRun   bool                                          // prepare and compare, write nothing
 	TakeOver bool                                          // publish sources that another installation owns
-	Now      time.Time
+	// LeftOut reports a source that a person left out of the pass; nil for none. Any other
+	// that this installation has published, and that is not among the sources, is absent.
+	LeftOut func(sourceID string) bool
+	// Gone reports a source of which a person said that what is not seen is gone; nil for
+	// none.
+	Gone func(sourceID string) bool
+	Now  time.Time
 	// Git observes a directory; nil leaves Git fields as they are.
 	Git func(dir string) (now document.Git, failed bool)
 	// Checkouts are the roots that a discovery found, nil when there was none.
@@ -72,6 +79,7 @@ type Report struct {
 	Found, Published, Unchanged, Failed int
 	Retained                            int // of Unchanged, those that were not opened
 	Deleted, Partial                    int
+	Unseen                              int // published, not deleted, and not seen
 	Waiting                             int // sessions with an unfinished last line that was left to its writer
 	Documents                           int
 	BytesWritten                        int64
@@ -89,6 +97,7 @@ type SourceReport struct {
 	Absent   bool
 	Complete bool
 	Found    int
+	Unseen   int // published, not deleted, and not seen
 	Problems []collect.Problem
 	Notes    []collect.Problem
 }
@@ -134,7 +143,15 @@ type tally struct {
 	source   collect.Descriptor
 	outcome  collect.Tally
 	partial  bool // only some of its sessions were asked for
+	unlisted bool // the pass does not look at it
 	retained []string
+	unseen   int // published, not deleted, and not seen
+	verdict  verdict
+}
+
+// whole reports that the source gave all that it has, and nothing published is missing.
+func (t *tally) whole() bool {
+	return t.verdict.settled || t.outcome.Complete && !t.outcome.Absent && len(t.verdict.problems) == 0
 }
 
 // Publish runs one pass. The report is good as far as the pass came, whatever the
@@ -167,9 +184,26 @@ func (t *Target) Publish(ctx context.Context, p Pass) (Report, error) {
 			return w.report, err
 		}
 	}
+	w.unlisted()
 	err = w.commit()
 	w.count()
 	return w.report, err
+}
+
+// unlisted adds the sources that were published from here and that the pass does not look
+// at, though nobody left them out.
+func (w *work) unlisted() {
+	if w.base == nil || w.Only != nil {
+		return
+	}
+	for _, s := range w.base.root.Sources {
+		listed := slices.ContainsFunc(w.tallies, func(t tally) bool { return t.source.ID == s.ID })
+		if listed || s.Installation != w.Installation || s.SessionCount == 0 || w.LeftOut != nil && w.LeftOut(s.ID) {
+			continue
+		}
+		w.tallies = append(w.tallies, tally{source: collect.Descriptor{ID: s.ID, Driver: s.Driver}, unlisted: true,
+			outcome: collect.Tally{Absent: true}})
+	}
 }
 
 // draw takes the number of this observation, above all that are published.

@@ -16,10 +16,11 @@ const publishedErrors = 50
 // sources are the source rows of this pass.
 func (w *work) sources() []document.Source {
 	var out []document.Source
-	for _, t := range w.tallies {
+	for i := range w.tallies {
+		t := &w.tallies[i]
 		row := document.Source{ID: t.source.ID, Driver: t.source.Driver, Installation: w.Installation,
-			Capabilities: capabilities(t.source.Capabilities), Complete: t.outcome.Complete && !t.outcome.Absent}
-		for _, p := range t.problems(w) {
+			Capabilities: capabilities(t.source.Capabilities), Complete: t.whole()}
+		for _, p := range t.problems() {
 			if len(row.Errors) < publishedErrors {
 				row.Errors = append(row.Errors, document.Problem{Code: p.Code, Message: p.Message, Session: p.Session, Path: p.Path})
 			}
@@ -27,6 +28,9 @@ func (w *work) sources() []document.Source {
 		old := w.sourceBefore(t.source.ID)
 		if row.Observed = w.number; old != nil && (t.partial || !row.Complete) {
 			row.Observed = old.Observed
+		}
+		if old != nil && t.unlisted {
+			row.Capabilities = old.Capabilities
 		}
 		if old != nil && t.partial {
 			row.Complete, row.Errors = old.Complete, old.Errors
@@ -55,15 +59,17 @@ func (w *work) sourceBefore(id string) *document.Source {
 	return &w.base.root.Sources[i]
 }
 
-// problems are the inventory's, and one more where a whole source has vanished
-// that was published before.
-func (t *tally) problems(w *work) []collect.Problem {
-	out := t.outcome.Problems
-	if t.outcome.Absent && len(w.claims.bySource[t.source.ID]) > 0 {
-		out = append(slices.Clone(out), collect.Problem{Code: "source-absent",
-			Message: "the source's folder is not there, though sessions of it are published"})
+// problems are the inventory's, and those of what was published before and not seen.
+func (t *tally) problems() []collect.Problem {
+	return slices.Concat(t.outcome.Problems, t.verdict.problems)
+}
+
+// notes are what was left out, and behind which nothing is missing.
+func (t *tally) notes() []collect.Problem {
+	if t.partial {
+		return t.outcome.Notes
 	}
-	return out
+	return t.verdict.leftOut
 }
 
 func capabilities(c collect.Capabilities) []string {
@@ -110,7 +116,8 @@ func (w *work) checkouts(dirs map[string]observation) []document.Checkout {
 // count fills in the report from what was collected.
 func (w *work) count() {
 	r := &w.report
-	for _, t := range w.tallies {
+	for i := range w.tallies {
+		t := &w.tallies[i]
 		r.Retained += len(t.retained)
 		found := len(t.retained)
 		for i := range w.results {
@@ -118,8 +125,9 @@ func (w *work) count() {
 				found++
 			}
 		}
-		r.Sources = append(r.Sources, SourceReport{Source: t.source, Absent: t.outcome.Absent, Found: found,
-			Complete: t.outcome.Complete && !t.outcome.Absent, Problems: t.problems(w), Notes: t.outcome.Notes})
+		r.Sources = append(r.Sources, SourceReport{Source: t.source, Absent: t.outcome.Absent, Found: found, Unseen: t.unseen,
+			Complete: t.whole(), Problems: t.problems(), Notes: t.notes()})
+		r.Unseen += t.unseen
 	}
 	r.Unchanged = r.Retained
 	for i := range w.results {

@@ -34,8 +34,11 @@ type Signer interface {
 type Observations interface {
 	// Next draws a number greater than every one before, and than floor.
 	Next(ctx context.Context, floor uint64) (uint64, error)
-	// Complete records a collection that saw all of a source.
-	Complete(ctx context.Context, source string, n uint64) error
+	// Complete records a collection that saw all of some sources.
+	Complete(ctx context.Context, n uint64, sources ...string) error
+	// NewestComplete returns the newest number that Complete recorded for a source, 0 for
+	// none.
+	NewestComplete(source string) (uint64, error)
 }
 
 // Options say what a target works on.

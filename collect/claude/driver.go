@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"time"
 
 	"agentsync/collect"
 	"agentsync/collect/lines"
@@ -25,6 +26,9 @@ import (
 
 // Kind is the driver's name in a configuration.
 const Kind = "claude-agent-sdk"
+
+// keeps is how long the client keeps a transcript, if its settings say nothing else.
+const keeps = 30 * 24 * time.Hour
 
 // pageSize is how many sessions an inventory page has. The client's own pages of 100
 // would be a page a millisecond; a listing is small.
@@ -65,6 +69,7 @@ func New(cfg collect.SourceConfig, env collect.Env) (*Driver, error) {
 		descriptor: collect.Descriptor{
 			ID:           id,
 			Driver:       Kind,
+			Keeps:        keeps,
 			Capabilities: capabilities(cfg),
 		},
 		env:     env,
