@@ -67,8 +67,7 @@ type SourceConfig struct {
 type Descriptor struct {
 	ID           string // trimmed and lower-cased
 	Driver       string
-	Version      string        // provider version, "" when unknown
-	Keeps        time.Duration // after which the agent removes a session that is not written to; 0 for never
+	Version      string // provider version, "" when unknown
 	Capabilities Capabilities
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -357,9 +358,13 @@ func (w *work) missing(t *tally, seen map[string]bool) ([]*document.Row, error) 
 			rows = append(rows, row)
 		}
 	}
+	keeps := time.Duration(0)
+	if w.Keeps != nil && len(rows) > 0 {
+		keeps = w.Keeps(t.source.ID)
+	}
 	t.verdict = judge(sight{
 		unlisted: t.unlisted, absent: t.outcome.Absent, complete: t.outcome.Complete, problems: t.outcome.Problems,
-		leftOut: t.outcome.Notes, accepted: w.Gone != nil && w.Gone(t.source.ID), keeps: t.source.Keeps, now: w.Now,
+		leftOut: t.outcome.Notes, accepted: w.Gone != nil && w.Gone(t.source.ID), keeps: keeps, now: w.Now,
 		seen: func() []document.Placement { return w.seenPlaces(t) },
 	}, rows)
 	t.unseen = len(rows) - len(t.verdict.deleted)

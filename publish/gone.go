@@ -58,8 +58,8 @@ func judge(s sight, unseen []*document.Row) verdict {
 		if s.unlisted {
 			message = "nothing looks at it now"
 		}
-		v.problems = []collect.Problem{{Code: CodeSourceAbsent, Message: fmt.Sprintf("%s, though %s of it published from here; nothing is marked deleted",
-			message, areText(len(unseen), "session is", "sessions are"))}}
+		v.problems = []collect.Problem{{Code: CodeSourceAbsent, Message: fmt.Sprintf("%s, though %s published from here; nothing is marked deleted",
+			message, areText(len(unseen), "session of it is", "sessions of it are"))}}
 	default:
 		unseen = v.hidden(s.leftOut, unseen)
 		if s.complete {

@@ -26,6 +26,9 @@ type Pass struct {
 	// LeftOut reports a source that a person left out of the pass; nil for none. Any other
 	// that this installation has published, and that is not among the sources, is absent.
 	LeftOut func(sourceID string) bool
+	// Keeps is how old the sessions of a source are when their agent removes them by itself,
+	// 0 for never; nil for never.
+	Keeps func(sourceID string) time.Duration
 	// Gone reports a source of which a person said that what is not seen is gone; nil for
 	// none.
 	Gone func(sourceID string) bool

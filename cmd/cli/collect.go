@@ -12,6 +12,7 @@ import (
 	urfave "github.com/urfave/cli/v2"
 
 	"agentsync/collect"
+	"agentsync/publish"
 )
 
 func (v *invocation) collectVerb() *urfave.Command {
@@ -369,8 +370,12 @@ func problemFailure(source string, p collect.Problem) *failure {
 	if p.Session != "" && !strings.Contains(message, p.Session) {
 		message = p.Session + ": " + message
 	}
+	exit := exitPartial
+	if p.Code == publish.CodeSessionsGone {
+		exit = exitStopped
+	}
 	return &failure{
-		exit: exitPartial, code: p.Code, message: source + ": " + message, hint: problemHints[p.Code],
+		exit: exit, code: p.Code, message: source + ": " + message, hint: firstOf(absenceHint(p.Code, source), problemHints[p.Code]),
 		retryable: retryableProblems[p.Code], source: source, session: p.Session, path: p.Path,
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"time"
 
 	urfave "github.com/urfave/cli/v2"
@@ -71,9 +72,10 @@ func fail(name, hint, format string, args ...any) check {
 
 // examination runs checks and remembers how they went.
 type examination struct {
-	v       *invocation
-	summary doctorSummary
-	broken  bool // a publish would fail
+	v         *invocation
+	summary   doctorSummary
+	broken    bool              // a publish would fail
+	published []document.Source // in the store's newest generation
 }
 
 // aboutCommands are the checks whose failure a publish does not meet.
@@ -132,7 +134,8 @@ func (v *invocation) doctor(ctx context.Context, c *urfave.Context) error {
 	if err := x.add(checkConfig(s), checkState(s.State), checkIdentity(s.State)); err != nil {
 		return err
 	}
-	published, storeChecks := checkStore(ctx, s)
+	published, sources, storeChecks := checkStore(ctx, s)
+	x.published = sources
 	if err := x.add(append(storeChecks, checkSpace(s)...)...); err != nil {
 		return err
 	}
@@ -218,14 +221,14 @@ func checkIdentity(folder string) check {
 }
 
 // checkStore looks whether the store can be read and written. The keys of what is
-// published come back, nil when they are not known.
-func checkStore(ctx context.Context, s *settings) (published map[string]bool, checks []check) {
+// published come back, nil when they are not known, and the sources.
+func checkStore(ctx context.Context, s *settings) (published map[string]bool, sources []document.Source, checks []check) {
 	target, done, err := openReader(ctx, s)
 	if errors.Is(err, publish.ErrNoStore) {
-		return map[string]bool{}, []check{warn("store", "agentsync publish", "%s: nothing is published yet", s.Store)}
+		return map[string]bool{}, nil, []check{warn("store", "agentsync publish", "%s: nothing is published yet", s.Store)}
 	}
 	if err != nil {
-		return nil, []check{fail("store", classify(ctx, err).hint, "%v", err)}
+		return nil, nil, []check{fail("store", classify(ctx, err).hint, "%v", err)}
 	}
 	defer done()
 	staged, err := target.Store.Stage(ctx)
@@ -235,14 +238,14 @@ func checkStore(ctx context.Context, s *settings) (published map[string]bool, ch
 	if err != nil {
 		checks = append(checks, fail("store", classify(ctx, err).hint, "cannot be written: %v", err))
 	}
-	published, read := publishedKeys(ctx, target)
-	return published, append(checks, read)
+	published, sources, read := publishedKeys(ctx, target)
+	return published, sources, append(checks, read)
 }
 
-func publishedKeys(ctx context.Context, target *publish.Target) (map[string]bool, check) {
+func publishedKeys(ctx context.Context, target *publish.Target) (map[string]bool, []document.Source, check) {
 	view, err := target.View(ctx)
 	if errors.Is(err, publish.ErrEmpty) {
-		return map[string]bool{}, warn("store", "agentsync publish", "%s: nothing is published yet", target.Store.Location())
+		return map[string]bool{}, nil, warn("store", "agentsync publish", "%s: nothing is published yet", target.Store.Location())
 	}
 	published := make(map[string]bool)
 	if err == nil {
@@ -252,9 +255,9 @@ func publishedKeys(ctx context.Context, target *publish.Target) (map[string]bool
 		})
 	}
 	if err != nil {
-		return nil, fail("store", classify(ctx, err).hint, "%v", err)
+		return nil, nil, fail("store", classify(ctx, err).hint, "%v", err)
 	}
-	return published, ok("store", "%s: generation %d of %s, %s", target.Store.Location(), view.Head().Generation,
+	return published, view.Root().Sources, ok("store", "%s: generation %d of %s, %s", target.Store.Location(), view.Head().Generation,
 		timeText(&view.Head().Time), counted(len(published), "session", "sessions"))
 }
 
@@ -298,6 +301,17 @@ func existing(path string) string {
 
 // sources looks at every source.
 func (x *examination) sources(ctx context.Context, s *settings, published map[string]bool) error {
+	unlooked, err := s.unlooked(x.published)
+	if err != nil {
+		return err
+	}
+	for _, source := range unlooked {
+		c := fail("source", absenceHint(publish.CodeSourceAbsent, source.ID), "%s", unlookedText(source))
+		c.Source = source.ID
+		if err := x.add(c); err != nil {
+			return err
+		}
+	}
 	if len(s.sources) == 0 {
 		return x.add(warn("sources", "to see it work on made-up sessions: "+demo, "no agent was found; %s", lookedIn(s.looked)))
 	}
@@ -331,6 +345,9 @@ func (x *examination) source(ctx context.Context, s *settings, driver collect.Dr
 	if err := x.add(checkInventory(got, s.detected)...); err != nil {
 		return err
 	}
+	if err := x.add(checkUnseen(got, x.published)...); err != nil {
+		return err
+	}
 	if err := x.add(checkExpiring(got, s.keeps(got.source.Source), published, s.env.Now)...); err != nil {
 		return err
 	}
@@ -339,6 +356,19 @@ func (x *examination) source(ctx context.Context, s *settings, driver collect.Dr
 		return err
 	}
 	return x.add(looked.checks(got.source.Source)...)
+}
+
+// checkUnseen tells of a source of which sessions are published and none is seen.
+func checkUnseen(got inventory, published []document.Source) []check {
+	id := got.source.Source
+	at := slices.IndexFunc(published, func(s document.Source) bool { return s.ID == id })
+	if at < 0 || got.source.Found > 0 || published[at].SessionCount == 0 {
+		return nil
+	}
+	c := fail("source", absenceHint(publish.CodeSessionsGone, id), "none of the %s that are published is seen",
+		counted(published[at].SessionCount, "session", "sessions"))
+	c.Source = id
+	return []check{c}
 }
 
 // mostProblems is how many problems of one source a doctor names.

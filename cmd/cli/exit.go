@@ -43,7 +43,7 @@ var exitTable = []exitMeaning{
 	{exitUsage, "usage", "usage: the command line or the configuration cannot be understood"},
 	{exitPartial, "partial", "done in part; each missing item is named"},
 	{exitConflict, "conflict", "conflicts need a side"},
-	{exitStopped, "stopped", "stopped by a guard; nothing was changed"},
+	{exitStopped, "stopped", "stopped by a guard; nothing that it guards was changed"},
 	{exitApplying, "applying", "a plan is still applying"},
 	{exitNotSetUp, "not-set-up", "not set up"},
 	{exitLocked, "locked", "locked by another pass, which is named; --wait waits for it"},

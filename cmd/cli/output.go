@@ -20,6 +20,7 @@ type output struct {
 	width    int
 	progress *meter // the line that must be cleared before another is printed
 	failures int    // items reported by problem
+	stopped  bool   // of them, one at least was stopped by a guard
 	summary  []byte // of JSON, held back until the run ends: it is the last line
 }
 
@@ -152,12 +153,17 @@ func (o *output) warn(format string, args ...any) {
 // problem reports one item that is missing from the pass and makes it partial.
 func (o *output) problem(f *failure) {
 	o.failures++
+	o.stopped = o.stopped || f.exit == exitStopped
 	o.report(f)
 }
 
-// partial is errPartial when a problem was reported, else nil.
+// partial is errPartial when a problem was reported, or the end of a guard when one stopped
+// something, else nil.
 func (o *output) partial() error {
-	if o.failures > 0 {
+	switch {
+	case o.stopped:
+		return reported(exitStopped)
+	case o.failures > 0:
 		return errPartial
 	}
 	return nil

@@ -38,7 +38,7 @@ func (v *invocation) prepare(ctx context.Context, c *urfave.Context) error {
 		return err
 	}
 	chosen := newChosen(c.Args().Slice())
-	pass := publish.Pass{Full: true, DryRun: true, Only: chosen.filter()}
+	pass := publish.Pass{Full: true, DryRun: true, Only: chosen.filter(), LeftOut: s.leftOut(c.StringSlice("source"))}
 	if pass.Sources, err = v.drivers(s, c.StringSlice("source")); err != nil {
 		return err
 	}

@@ -31,6 +31,7 @@ func (v *invocation) publishVerb() *urfave.Command {
 			sourceFlag(),
 			sessionFlag(),
 			nonEmptyFlag(),
+			&urfave.StringSliceFlag{Name: "accept-gone", Usage: "say that what is not seen of the source `ID` is gone: its sessions are marked deleted (may be repeated)"},
 			&urfave.BoolFlag{Name: "take-over", Usage: "publish sources that another installation has published until now"},
 		},
 		Action: action(0, 0, v.publish),
@@ -49,6 +50,7 @@ type publishSummary struct {
 	Unchanged    int    `json:"unchanged"`
 	Failed       int    `json:"failed"`
 	Deleted      int    `json:"deleted"`
+	Unseen       int    `json:"unseen"`
 	Partial      int    `json:"partial"`
 	Waiting      int    `json:"waiting"`
 	Documents    int    `json:"documents"`
@@ -93,6 +95,15 @@ func (v *invocation) publish(ctx context.Context, c *urfave.Context) error {
 	}
 	chosen := newChosen(c.StringSlice("session"))
 	pass := publish.Pass{Full: c.Bool("full"), Tails: c.Bool("require-nonempty"), DryRun: c.Bool("dry-run"), TakeOver: c.Bool("take-over"), Only: chosen.filter()}
+	if err := s.gone(c.StringSlice("accept-gone")); err != nil {
+		return err
+	}
+	if len(s.accepted) > 0 && pass.Only != nil {
+		return usageError("agentsync publish --accept-gone "+s.accepted[0], "--accept-gone and --session do not go together")
+	}
+	pass.LeftOut = s.leftOut(c.StringSlice("source"))
+	pass.Keeps = s.keeps
+	pass.Gone = func(id string) bool { return slices.Contains(s.accepted, id) }
 	if pass.Sources, err = v.drivers(s, c.StringSlice("source")); err != nil {
 		return err
 	}
@@ -104,6 +115,9 @@ func (v *invocation) publish(ctx context.Context, c *urfave.Context) error {
 		return err
 	}
 	if err := chosen.unanswered(); err != nil {
+		return err
+	}
+	if err := s.unaccepted(report); err != nil {
 		return err
 	}
 	if report.Found == 0 {
@@ -148,7 +162,11 @@ func (v *invocation) publishPass(ctx context.Context, s *settings, pass publish.
 		meter.grow(int64(p.Listed))
 		meter.set(int64(p.Done))
 	}
-	return target.Publish(ctx, pass)
+	report, err := target.Publish(ctx, pass)
+	if err == nil && !pass.DryRun {
+		err = s.rememberFolders(ctx, report)
+	}
+	return report, err
 }
 
 // showPublished prints what a pass did.
@@ -159,7 +177,7 @@ func (v *invocation) showPublished(report publish.Report, dryRun bool) error {
 		}
 	}
 	summary := publishSummary{
-		"summary", report.Found, report.Published, report.Unchanged, report.Failed, report.Deleted, report.Partial, report.Waiting,
+		"summary", report.Found, report.Published, report.Unchanged, report.Failed, report.Deleted, report.Unseen, report.Partial, report.Waiting,
 		report.Documents, report.BytesWritten, report.Generation, report.Store, report.BytesRead, report.Retained,
 		!report.Incomplete(), dryRun,
 	}
@@ -176,7 +194,7 @@ func (s publishSummary) text() string {
 	for _, more := range []struct {
 		n    int
 		word string
-	}{{s.Deleted, "deleted"}, {s.Partial, "partial"}, {s.Waiting, "waiting"}} {
+	}{{s.Deleted, "deleted"}, {s.Unseen, "not seen"}, {s.Partial, "partial"}, {s.Waiting, "waiting"}} {
 		if more.n > 0 {
 			fmt.Fprintf(&b, ", %d %s", more.n, more.word)
 		}

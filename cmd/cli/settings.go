@@ -2,6 +2,8 @@ package cli
 
 import (
 	"errors"
+	"io/fs"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -19,6 +21,8 @@ type settings struct {
 	sources  []collect.SourceConfig // enabled ones
 	detected bool                   // there is no configuration of sources; agents were looked for
 	looked   []string               // where, when nothing was found
+	origins  []origin               // of the sources whose folders no configuration names
+	accepted []string               // ids of sources of which a person said that what is not seen is gone
 	env      collect.Env
 }
 
@@ -43,9 +47,18 @@ func (v *invocation) settings() (*settings, error) {
 		}
 	}
 	if len(loaded.Sources) == 0 {
-		s.detected = true
-		s.sources, s.looked = detect(s.env)
+		s.detect()
 	}
+	for _, source := range s.sources {
+		if !drivers.Named(source) {
+			here := drivers.Folder(source, s.env)
+			if _, err := os.Stat(here); errors.Is(err, fs.ErrNotExist) {
+				here = ""
+			}
+			s.origins = append(s.origins, newOrigin(source, here, s.env.Memory))
+		}
+	}
+	s.settle()
 	return s, nil
 }
 
@@ -74,19 +87,21 @@ func (v *invocation) configEnv() config.Env {
 	}
 }
 
-// detect looks for the agents of this machine. Those that are there come back, and
-// those of which that cannot be told: to be unreadable is not to be absent. Looked
-// names every place that was looked at.
-func detect(env collect.Env) (sources []collect.SourceConfig, looked []string) {
-	for _, one := range drivers.Detect(env) {
+// detect looks for the agents of this machine. Those that are there are its sources, those
+// of which that cannot be told (to be unreadable is not to be absent), and those that were
+// published from here before.
+func (s *settings) detect() {
+	s.detected = true
+	for _, one := range drivers.Detect(s.env) {
 		if one.Folder != "" {
-			looked = append(looked, one.Folder)
+			s.looked = append(s.looked, one.Folder)
 		}
+		here := ""
 		if one.Exists || one.Err != nil {
-			sources = append(sources, one.Config)
+			here = one.Folder
 		}
+		s.origins = append(s.origins, newOrigin(one.Config, here, s.env.Memory))
 	}
-	return sources, looked
 }
 
 // drivers makes the drivers of the sources, or of those that only names. A source

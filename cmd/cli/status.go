@@ -145,9 +145,19 @@ func (v *invocation) lookAtStore(ctx context.Context, s *settings, got *screen) 
 			source.Complete, source.SessionCount, len(source.Errors)})
 		for _, p := range source.Errors {
 			got.problems = append(got.problems, sourceProblem{"problem", source.ID, p.Code, p.Message, p.Session, p.Path})
+			if hint := absenceHint(p.Code, source.ID); hint != "" && !s.disabled(source.ID) {
+				got.warn(source.ID+": "+withPath(p.Message, p.Path), hint)
+			}
 		}
 	}
 	got.judge()
+	unlooked, err := s.unlooked(view.Root().Sources)
+	if err != nil {
+		return err
+	}
+	for _, source := range unlooked {
+		got.warn(unlookedText(source), absenceHint(publish.CodeSourceAbsent, source.ID))
+	}
 	if got.standing, err = commandStanding(ctx, s, target); err != nil {
 		got.warn("remote commands cannot be looked at: "+err.Error(), "agentsync doctor")
 	}

@@ -18,7 +18,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
-	"time"
 
 	"agentsync/collect"
 	"agentsync/collect/lines"
@@ -26,9 +25,6 @@ import (
 
 // Kind is the driver's name in a configuration.
 const Kind = "claude-agent-sdk"
-
-// keeps is how long the client keeps a transcript, if its settings say nothing else.
-const keeps = 30 * 24 * time.Hour
 
 // pageSize is how many sessions an inventory page has. The client's own pages of 100
 // would be a page a millisecond; a listing is small.
@@ -69,7 +65,6 @@ func New(cfg collect.SourceConfig, env collect.Env) (*Driver, error) {
 		descriptor: collect.Descriptor{
 			ID:           id,
 			Driver:       Kind,
-			Keeps:        keeps,
 			Capabilities: capabilities(cfg),
 		},
 		env:     env,
@@ -182,7 +177,7 @@ func (c *catalog) missing(roots []root) []collect.Problem {
 		switch {
 		case state == absent && roots[i].named:
 			list = append(list, collect.Problem{Code: collect.CodeFolderMissing, Path: roots[i].dir,
-				Message: "a folder that the configuration names is not there"})
+				Message: "a folder of this source is not there"})
 		case state == bare && c.anyPresent():
 			list = append(list, collect.Problem{Code: collect.CodeFolderMissing, Path: roots[i].projects(),
 				Message: "this folder is not there, those of other roots are"})

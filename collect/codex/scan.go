@@ -103,7 +103,7 @@ func (f *found) scanHome(h home, index int) {
 	case absent:
 		f.absent++
 		if h.named {
-			f.folderMissing(h.dir, "a folder that the configuration names is not there")
+			f.folderMissing(h.dir, "a folder of this source is not there")
 		}
 		return
 	case unreadable:

@@ -33,7 +33,7 @@ var agents = []agent{
 // Detect looks for the folders of all agents that this version can read, in a fixed
 // order, whether they exist or not. A folder that an environment variable names is
 // written into the source, so that the source means the same without the variable. A
-// folder that is itself a link is one that its owner moved: its source follows links.
+// folder that is a link to nothing cannot be read: its target may be a missing mount.
 func Detect(env collect.Env) []Found {
 	list := make([]Found, len(agents))
 	for i, a := range agents {
@@ -55,16 +55,12 @@ func (a agent) look(env collect.Env) Found {
 	default:
 		return f
 	}
-	info, err := os.Lstat(f.Folder)
-	if err == nil && info.Mode()&os.ModeSymlink != 0 {
-		f.Config.Symlinks = "follow"
-		info, err = os.Stat(f.Folder)
+	info, err := os.Stat(f.Folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, broken := os.Lstat(f.Folder); broken != nil {
+			return f
+		}
 	}
-	switch {
-	case err == nil:
-		f.Exists = info.IsDir()
-	case !errors.Is(err, fs.ErrNotExist):
-		f.Err = err
-	}
+	f.Exists, f.Err = err == nil && info.IsDir(), err
 	return f
 }

@@ -30,6 +30,29 @@ func CleanUpAfter(kind, folder string) time.Duration {
 	return claude.CleanUpAfter(folder)
 }
 
+// Named reports that a source's configuration names its folders itself. It is true of every
+// source whose folder this version does not look for.
+func Named(cfg collect.SourceConfig) bool {
+	for _, a := range agents {
+		if a.driver == cfg.Driver {
+			return a.folder(cfg, collect.Env{}) != ""
+		}
+	}
+	return true
+}
+
+// At returns the source with folders for its own.
+func At(cfg collect.SourceConfig, folders []string) collect.SourceConfig {
+	for _, a := range agents {
+		if a.driver == cfg.Driver && len(folders) == 1 {
+			a.place(&cfg, folders[0])
+			return cfg
+		}
+	}
+	cfg.Roots = folders
+	return cfg
+}
+
 func (a agent) folder(cfg collect.SourceConfig, env collect.Env) string {
 	if len(cfg.Roots) > 0 {
 		return cfg.Roots[0]
