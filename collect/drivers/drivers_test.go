@@ -119,8 +119,14 @@ func TestAgentsAreFoundInTheirStandardFolders(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := drivers.Detect(env(other, nil))[1]
-		if !f.Exists || f.Config.Symlinks != "follow" {
+		if !f.Exists || f.Err != nil {
 			t.Errorf("found %+v", f)
+		}
+		if err := os.Symlink(filepath.Join(other, "unmounted"), filepath.Join(other, ".claude")); err != nil {
+			t.Fatal(err)
+		}
+		if f := drivers.Detect(env(other, nil))[0]; f.Exists || f.Err == nil {
+			t.Errorf("behind a link to nothing: found %+v", f)
 		}
 	})
 	t.Run("a file is no folder", func(t *testing.T) {
@@ -132,4 +138,27 @@ func TestAgentsAreFoundInTheirStandardFolders(t *testing.T) {
 			t.Errorf("found %+v", f)
 		}
 	})
+}
+
+func TestASourceIsPutWhereItLies(t *testing.T) {
+	for _, c := range []struct {
+		cfg  collect.SourceConfig
+		want bool
+	}{
+		{collect.SourceConfig{Driver: drivers.Claude}, false},
+		{collect.SourceConfig{Driver: drivers.Claude, ConfigDir: "/a"}, true},
+		{collect.SourceConfig{Driver: drivers.Codex, CodexHome: "/a"}, true},
+		{collect.SourceConfig{Driver: drivers.Codex, Env: map[string]string{"CODEX_HOME": "/a"}}, true},
+		{collect.SourceConfig{Driver: drivers.Claude, Roots: []string{"/a"}}, true},
+		{collect.SourceConfig{Driver: drivers.ACP}, true},
+	} {
+		if got := drivers.Named(c.cfg); got != c.want {
+			t.Errorf("%+v: named %v", c.cfg, got)
+		}
+	}
+	one := drivers.At(collect.SourceConfig{Driver: drivers.Claude}, []string{"/a"})
+	two := drivers.At(collect.SourceConfig{Driver: drivers.Codex}, []string{"/a", "/b"})
+	if one.ConfigDir != "/a" || len(one.Roots) != 0 || !slices.Equal(two.Roots, []string{"/a", "/b"}) {
+		t.Errorf("one %+v, two %+v", one, two)
+	}
 }
