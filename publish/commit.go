@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -99,49 +98,6 @@ func (w *work) whole() bool {
 		}
 	}
 	return true
-}
-
-// recordComplete remembers that this pass saw all of its sources, for those passes that
-// began before it and are published later.
-func (w *work) recordComplete() error {
-	var sources []string
-	for i := range w.tallies {
-		if t := &w.tallies[i]; !t.partial && !t.unlisted && t.whole() {
-			sources = append(sources, t.source.ID)
-		}
-	}
-	if w.Observations == nil || w.DryRun || len(sources) == 0 {
-		return nil
-	}
-	return w.Observations.Complete(w.ctx, uint64(w.number), sources...)
-}
-
-// ordered leaves out what a newer observation, which saw all of a source, knows better.
-func (w *work) ordered(changed []rowChange) ([]rowChange, error) {
-	newest := map[string]int64{}
-	out := changed[:0:0]
-	for _, c := range changed {
-		id := c.row.SourceID
-		if _, known := newest[id]; !known {
-			if before := w.sourceBefore(id); before != nil {
-				newest[id] = before.Observed
-			}
-			if w.Observations != nil {
-				n, err := w.Observations.NewestComplete(id)
-				if err != nil {
-					return nil, err
-				}
-				newest[id] = max(newest[id], int64(n))
-			}
-		}
-		if newest[id] > w.number {
-			c.row = overtaken(c, w.Now)
-		}
-		if c.row != nil {
-			out = append(out, c)
-		}
-	}
-	return out, nil
 }
 
 // writeIndex writes the changed pages and the root into the open pack, and makes
@@ -340,54 +296,6 @@ func (w *work) unread(t *tally, dirs map[string]observation, add func(prior, row
 		}
 	}
 	return nil
-}
-
-// missing returns the rows of a source's published sessions that the pass did not see,
-// and judges what became of them.
-func (w *work) missing(t *tally, seen map[string]bool) ([]*document.Row, error) {
-	var rows []*document.Row
-	for _, native := range sortedKeys(w.claims.bySource[t.source.ID]) {
-		if seen[t.source.ID+"\x00"+native] || w.claims.get(t.source.ID, native).Status == document.StatusDeleted {
-			continue
-		}
-		row, err := w.published(t, native)
-		if err != nil {
-			return nil, err
-		}
-		if row != nil && row.Status != document.StatusDeleted {
-			rows = append(rows, row)
-		}
-	}
-	keeps := time.Duration(0)
-	if w.Keeps != nil && len(rows) > 0 {
-		keeps = w.Keeps(t.source.ID)
-	}
-	t.verdict = judge(sight{
-		unlisted: t.unlisted, absent: t.outcome.Absent, complete: t.outcome.Complete, problems: t.outcome.Problems,
-		leftOut: t.outcome.Notes, accepted: w.Gone != nil && w.Gone(t.source.ID), keeps: keeps, now: w.Now,
-		seen: func() []document.Placement { return w.seenPlaces(t) },
-	}, rows)
-	t.unseen = len(rows) - len(t.verdict.deleted)
-	return rows, nil
-}
-
-// seenPlaces are where the sessions of a source lie that the pass saw.
-func (w *work) seenPlaces(t *tally) (places []document.Placement) {
-	for _, native := range t.retained {
-		places = append(places, w.claims.get(t.source.ID, native).Place)
-	}
-	for i := range w.results {
-		switch r := &w.results[i]; {
-		case r.session.Source != t.source.ID:
-		case r.row != nil:
-			places = append(places, r.row.Placement)
-		case r.prior != nil:
-			places = append(places, r.prior.Placement)
-		default:
-			places = append(places, document.Placement{})
-		}
-	}
-	return places
 }
 
 // rebase reads the generation that another publisher put meanwhile, and keeps the
