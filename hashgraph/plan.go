@@ -46,10 +46,19 @@ type named struct {
 }
 
 func (p *planner) array(v, scope value.Value, path []string) {
+	for _, c := range p.children(v, scope, path) {
+		p.cells = append(p.cells, c)
+		p.value(c.Value, c.Cause, nil)
+	}
+}
+
+// children are the cells of an array's own elements.
+func (p *planner) children(v, scope value.Value, path []string) []Cell {
 	elements, shared, seen := p.elements(v), map[string]int{}, map[string]int{}
 	for _, e := range elements {
 		shared[e.key]++
 	}
+	cells := make([]Cell, 0, len(elements))
 	for _, e := range elements {
 		collision, duplicate := "", 0
 		if shared[e.key] > 1 {
@@ -58,8 +67,45 @@ func (p *planner) array(v, scope value.Value, path []string) {
 			seen[e.key+collision]++
 		}
 		cause := causeOf(scope, path, e.identity, collision, duplicate)
-		p.cells = append(p.cells, Cell{CellID(cause), cause, e.value, path, e.index})
-		p.value(e.value, cause, nil)
+		cells = append(cells, Cell{CellID(cause), cause, e.value, path, e.index})
+	}
+	return cells
+}
+
+// Linked is a value as its cell holds it in a space: each element of its arrays is a link
+// to the cell of its own. scope is that of the elements, which is the cause of an element.
+func Linked(v, scope value.Value, space string) value.Value {
+	p, b := planner{hasher: new(Hasher)}, value.NewBuilder()
+	p.link(b, v, scope, nil, space)
+	return b.Finish()
+}
+
+func (p *planner) link(b *value.Builder, v, scope value.Value, path []string, space string) {
+	switch {
+	case v.Kind() == value.Array:
+		b.Array()
+		at := 0
+		for _, c := range p.children(v, scope, path) {
+			if c.Index > at {
+				b.Holes(uint32(c.Index - at))
+			}
+			BuildLink(b, c.ID, space)
+			at = c.Index + 1
+		}
+		if v.Len() > at {
+			b.Holes(uint32(v.Len() - at))
+		}
+		b.End()
+	case v.Kind() == value.Record && !isLink(v):
+		b.Record()
+		f := v.Fields()
+		for i := range f.Len() {
+			key := string(f.Key(i))
+			p.link(b.Key(key), f.Value(i), scope, append(path[:len(path):len(path)], key), space)
+		}
+		b.End()
+	default:
+		b.Value(v)
 	}
 }
 
@@ -106,6 +152,12 @@ func (p *planner) identityOf(id identity, v value.Value, unsigned bool) value.Va
 		add("value", id.value)
 	}
 	return b.End().Finish()
+}
+
+// ElementCause is the cause of an element that one of its fields tells from all others.
+func ElementCause(scope value.Value, path []string, field, text string) value.Value {
+	identity := value.NewBuilder().Record().Key("field").String(field).Key("value").String(text).End().Finish()
+	return causeOf(scope, path, identity, "", 0)
 }
 
 // causeOf builds the cause of an element (spec 5.4 step 4).

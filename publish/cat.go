@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"agentsync/collect/value"
 	"agentsync/hashgraph"
 	"agentsync/hashgraph/digest"
 	"agentsync/publish/document"
@@ -24,22 +23,34 @@ type Cell struct {
 	Text []byte // fvj1
 }
 
+// CatOptions say where to look for an array element, and how to print one.
+type CatOptions struct {
+	Rows   []*document.Row // sessions whose arrays are looked through
+	Linked bool            // an element's own arrays hold links to their elements' cells
+}
+
 // Cat finds a document by its id, in the packs that a kept generation names: a cell id
-// (of:fid1:…) or the sha256: id of a page. With rows given, ids of array elements inside those
-// sessions' chunks are found too, by planning them anew.
-func (t *Target) Cat(ctx context.Context, id string, rows []*document.Row) (Cell, error) {
+// (of:fid1:…) or the sha256: id of a page. Array elements are cells too, and no documents of
+// their own: those of the index are found by planning it anew, and those of sessions when
+// their rows are given.
+func (v *View) Cat(ctx context.Context, id string, o CatOptions) (Cell, error) {
+	t := v.target
 	lib := t.library(ctx)
 	cell, err := t.catDocument(lib, id)
 	if err == nil || !errors.Is(err, ErrNoCell) {
 		return cell, err
 	}
-	for _, row := range rows {
-		cell, err := t.catElement(lib, id, row)
-		if err == nil || !errors.Is(err, ErrNoCell) {
-			return cell, err
-		}
+	found, err := v.indexElement(id, o.Rows)
+	for i := 0; i < len(o.Rows) && errors.Is(err, ErrNoCell); i++ {
+		found, err = t.sessionElement(lib, id, o.Rows[i])
 	}
-	return Cell{}, fmt.Errorf("%w: %s", ErrNoCell, id)
+	if errors.Is(err, ErrNoCell) {
+		return Cell{}, fmt.Errorf("%w: %s", ErrNoCell, id)
+	}
+	if err != nil {
+		return Cell{}, err
+	}
+	return t.cell(found, o.Linked), nil
 }
 
 func (t *Target) catDocument(lib *library, id string) (Cell, error) {
@@ -92,33 +103,6 @@ func find(lib *library, p *document.Pack, id string) (document.Link, bool, error
 		}
 	}
 	return document.Link{}, false, nil
-}
-
-// catElement looks for an element of one session's event lists.
-func (t *Target) catElement(lib *library, id string, row *document.Row) (Cell, error) {
-	s, err := openSession(lib, row)
-	if err != nil {
-		return Cell{}, err
-	}
-	for n := range s.Parts() {
-		c, err := s.Part(n)
-		if err != nil {
-			return Cell{}, err
-		}
-		b := value.NewBuilder().Record().Key("events").Array()
-		for i := range c.Events {
-			b.Value(c.Events[i].Value)
-		}
-		whole := b.End().End().Finish()
-		scope := t.causes().EventScope(row.SourceID, row.NativeSessionID, c.Part, c.ContentHash)
-		for _, cell := range hashgraph.Plan(whole, scope) {
-			if hashgraph.CellID(cell.Cause) == id {
-				text := value.AppendText([]byte(value.Prefix), cell.Value)
-				return Cell{ID: id, Pack: store.PackName(s.table.Chunks[n].Pack.Name), Text: text}, nil
-			}
-		}
-	}
-	return Cell{}, ErrNoCell
 }
 
 // FindKeys returns the rows that a typed key means: the key itself, a native session

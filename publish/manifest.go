@@ -158,13 +158,18 @@ func snapshotValue(m *document.Manifest) value.Value {
 }
 
 // logicalManifest is the record that the manifest hash covers: unpaged, its chunks
-// as links, its messages left out for the hash to fill in. m.Chunks holds all chunks.
-func logicalManifest(causes hashgraph.Causes, m *document.Manifest) value.Value {
+// as links, and the messages given or, without, left out for the hash to fill in. m.Chunks
+// holds all chunks.
+func logicalManifest(causes hashgraph.Causes, m *document.Manifest, messages ...value.Value) value.Value {
 	b := value.NewBuilder().Record().Key("schema").String(document.SchemaManifest)
 	b.Key("ownerDid").String(m.OwnerDID).Key("key").String(m.Key).Key("sourceId").String(m.SourceID)
 	b.Key("driver").String(m.Driver).Key("nativeSessionId").String(m.NativeSessionID)
 	b.Key("metadata").Value(m.Summary.Path("raw")).Key("summary").Value(m.Summary)
-	b.Key("normalized").Record().Key("messages").Array().End().End().Key("chunks").Array()
+	b.Key("normalized").Record().Key("messages").Array()
+	for _, v := range messages {
+		b.Value(v)
+	}
+	b.End().End().Key("chunks").Array()
 	for i := range m.Chunks {
 		d := &m.Chunks[i]
 		hash := d.ContentHash.String()

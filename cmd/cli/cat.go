@@ -15,15 +15,18 @@ func (v *invocation) catVerb() *urfave.Command {
 	return &urfave.Command{
 		Name:      "cat",
 		Category:  groupRead,
-		Usage:     "print one cell as it is stored, or a session's own bytes",
+		Usage:     "print one cell, or a session's own bytes",
 		ArgsUsage: "ID",
 		Description: "ID is a cell (of:fid1:…), a page (sha256:…), or a session's key: then its manifest, or with --part one of its " +
-			"chunks, or with --raw its own bytes.",
+			"chunks, or with --raw its own bytes. Documents are printed as they are stored. Every element of an array is a cell " +
+			"too, which is stored within its document: it is printed whole, or with --links as a space holds it, the elements " +
+			"of its own arrays as links. Those of the index are found by their id; those of a session need --in KEY.",
 		UsageText: "agentsync cat claude/3f2a\nagentsync cat 3f2a --part 0\nagentsync cat --raw 3f2a > session.jsonl",
 		Flags: []urfave.Flag{
 			&urfave.IntFlag{Name: "part", Value: -1, DefaultText: "none", Usage: "the chunk `N` of the session, from 0"},
 			&urfave.BoolFlag{Name: "raw", Usage: "the session's own bytes, as its agent wrote them"},
-			&urfave.StringFlag{Name: "in", Usage: "look for the cell among the events of the session `KEY` too"},
+			&urfave.StringFlag{Name: "in", Usage: "look for the cell in all arrays of the session `KEY` too"},
+			&urfave.BoolFlag{Name: "links", Usage: "print the elements of an array element's own arrays as links to their cells"},
 			generationFlag(),
 		},
 		Action: action(1, 1, v.cat),
@@ -64,7 +67,7 @@ func (v *invocation) cat(ctx context.Context, c *urfave.Context) error {
 	if raw {
 		return v.catRaw(view, typed)
 	}
-	cell, err := v.cell(ctx, target, view, c)
+	cell, err := v.cell(ctx, view, c)
 	if err != nil {
 		return err
 	}
@@ -72,7 +75,7 @@ func (v *invocation) cat(ctx context.Context, c *urfave.Context) error {
 }
 
 // cell finds what was typed.
-func (v *invocation) cell(ctx context.Context, target *publish.Target, view *publish.View, c *urfave.Context) (publish.Cell, error) {
+func (v *invocation) cell(ctx context.Context, view *publish.View, c *urfave.Context) (publish.Cell, error) {
 	typed := c.Args().First()
 	if isCellID(typed) {
 		var rows []*document.Row
@@ -83,10 +86,10 @@ func (v *invocation) cell(ctx context.Context, target *publish.Target, view *pub
 			}
 			rows = append(rows, row)
 		}
-		cell, err := target.Cat(ctx, typed, rows)
+		cell, err := view.Cat(ctx, typed, publish.CatOptions{Rows: rows, Linked: c.Bool("links")})
 		if errors.Is(err, publish.ErrNoCell) {
 			return cell, &failure{exit: exitFailed, code: "no-such-cell", err: err,
-				hint: "sessions: agentsync ls --all; a cell among a session's events: agentsync cat --in KEY ID"}
+				hint: "sessions: agentsync ls --all; a cell in a session's arrays: agentsync cat --in KEY ID"}
 		}
 		return cell, err
 	}
@@ -96,7 +99,7 @@ func (v *invocation) cell(ctx context.Context, target *publish.Target, view *pub
 	}
 	part := c.Int("part")
 	if part < 0 {
-		return target.Cat(ctx, view.ManifestID(row), nil)
+		return view.Cat(ctx, view.ManifestID(row), publish.CatOptions{})
 	}
 	session, err := view.Session(row)
 	if err != nil {
@@ -105,7 +108,7 @@ func (v *invocation) cell(ctx context.Context, target *publish.Target, view *pub
 	if part >= session.Parts() {
 		return publish.Cell{}, usageError("agentsync show "+row.Key, "%s has %s, there is no part %d", row.Key, counted(session.Parts(), "part", "parts"), part)
 	}
-	return target.Cat(ctx, view.ChunkID(row, part, session.Manifest.Chunks[part].ContentHash), nil)
+	return view.Cat(ctx, view.ChunkID(row, part, session.Manifest.Chunks[part].ContentHash), publish.CatOptions{})
 }
 
 func (v *invocation) showCell(cell publish.Cell) error {
