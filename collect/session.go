@@ -80,6 +80,23 @@ type Snapshot interface {
 	Close() error
 }
 
+// Published is the copy of a set of files as it was published before.
+type Published interface {
+	// Files lists its files in the order of the copy.
+	Files() ([]string, error)
+	// Piece returns the n-th piece of a file, nil behind the last one. It is good until the
+	// next call.
+	Piece(path string, n int) ([]byte, error)
+}
+
+// Carrier is a Snapshot of a set of files that takes from the published copy what it cannot
+// read now, piece by piece as it stands there: nothing is dropped because it is out of reach.
+type Carrier interface {
+	Snapshot
+	// Carry gives the copy to take from. It is called at most once, before Next.
+	Carry(from Published) error
+}
+
 // Event is one native record.
 type Event struct {
 	Captured value.Captured

@@ -18,6 +18,7 @@ import (
 // Codes of what is not seen.
 const (
 	CodeSourceAbsent = "source-absent" // a source that was published from here is not looked at, or has no folder
+	CodePartial      = "partial"       // a part of a session could not be read
 	CodeSessionsGone = "sessions-gone" // a guard: all sessions of a source or folder are gone at once
 )
 

@@ -332,3 +332,104 @@ func TestAPartOfASourceLeavesWhatSessionsNameOfACheckout(t *testing.T) {
 		}
 	}
 }
+
+// sideSet is Claude's folder with a session and its side files, published once.
+func sideSet(t *testing.T) (b *bed, folder, key string, contents map[string]string) {
+	t.Helper()
+	dir, d := goneClaude(t, collect.SourceConfig{})
+	folder = filepath.Join(dir, "projects", "-p0", goneID(0))
+	contents = map[string]string{"a.txt": "first", "empty": "", "plans/one.md": "one", "plans/two.md": strings.Repeat("long ", 70_000), "z.txt": "last"}
+	for name, text := range contents {
+		writeFile(t, filepath.Join(folder, filepath.FromSlash(name)), text)
+	}
+	b = newBed(t, d)
+	b.publish()
+	key, err := collect.SessionKey("claude", goneID(0)+"/files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, folder, key, contents
+}
+
+// setOf reads the published copy of a set.
+func (b *bed) setOf(key string) map[string]string {
+	b.Helper()
+	v := b.view()
+	row, err := v.Find(key)
+	if err != nil || row == nil {
+		b.Fatalf("find %s: %v, %v", key, row, err)
+	}
+	s, err := v.Session(row)
+	if err != nil {
+		b.Fatal(err)
+	}
+	out := map[string]string{}
+	if err := s.Events(func(_ int, e *document.ChunkEvent) error {
+		out[piecePath(e.Value)] += string(e.Raw)
+		return nil
+	}); err != nil {
+		b.Fatal(err)
+	}
+	return out
+}
+
+// TestWhatASetCannotReadStaysAsItWasPublished puts something else where side files were:
+// a socket's place, a link and a folder are none that can be read, for any user.
+func TestWhatASetCannotReadStaysAsItWasPublished(t *testing.T) {
+	for name, change := range map[string]func(t *testing.T, folder string){
+		"a link for a file": func(t *testing.T, folder string) {
+			mustRename(t, filepath.Join(folder, "a.txt"), folder+"-a")
+			mustLink(t, folder+"-a", filepath.Join(folder, "a.txt"))
+		},
+		"a link for an empty file": func(t *testing.T, folder string) {
+			mustRename(t, filepath.Join(folder, "empty"), folder+"-a")
+			mustLink(t, "nowhere", filepath.Join(folder, "empty"))
+		},
+		"a link for a folder": func(t *testing.T, folder string) {
+			mustRename(t, filepath.Join(folder, "plans"), folder+"-plans")
+			mustLink(t, folder+"-plans", filepath.Join(folder, "plans"))
+		},
+		"a file that may not be read": func(t *testing.T, folder string) {
+			lockOut(t, filepath.Join(folder, "plans", "two.md"))
+		},
+		"a folder that may not be listed": func(t *testing.T, folder string) {
+			lockOut(t, filepath.Join(folder, "plans"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, folder, key, want := sideSet(t)
+			change(t, folder)
+			writeFile(t, filepath.Join(folder, "z.txt"), "last, and more")
+			want["z.txt"] = "last, and more"
+			for range 2 {
+				r := b.publish()
+				if !r.Incomplete() || r.Partial != 1 {
+					t.Errorf("partial %d, problems %+v", r.Partial, r.Sources[0].Problems)
+				}
+				if p := r.Sources[0].Problems; len(p) == 0 || !strings.HasPrefix(p[0].Path, folder+string(filepath.Separator)) ||
+					!strings.Contains(p[len(p)-1].Message, "as it was published") && !strings.Contains(p[len(p)-1].Message, "as they were published") {
+					t.Errorf("problems %+v", p)
+				}
+				if got := b.setOf(key); fmt.Sprint(got) != fmt.Sprint(want) {
+					t.Errorf("published %d files, want %d", len(got), len(want))
+				}
+			}
+			b.sound()
+			if row := b.row(key); row.Status != document.StatusPartial {
+				t.Errorf("status %s", row.Status)
+			}
+		})
+	}
+}
+
+// lockOut takes every permission from a path.
+func lockOut(t *testing.T, path string) {
+	t.Helper()
+	if os.Geteuid() <= 0 {
+		t.Skip("permissions do not bind this user; the same rule is tested with links")
+	}
+	if err := os.Chmod(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Chmod(path, 0o700) })
+}

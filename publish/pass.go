@@ -431,6 +431,11 @@ func (w *work) read(ctx context.Context, b *bench, d collect.Driver, id identity
 	if copied != nil && copied.manifest == nil {
 		copied = nil
 	}
+	if carrier, ok := snap.(collect.Carrier); ok && copied != nil {
+		if err := carrier.Carry(newCarried(b.library, copied)); err != nil {
+			return err
+		}
+	}
 	out := newWriter(b, id, w.packer, copied)
 	r.session.Resumed = snap.At().Event > 0
 	parts, messages, err := out.goOn(snap.At())

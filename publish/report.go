@@ -20,7 +20,7 @@ func (w *work) sources() []document.Source {
 		t := &w.tallies[i]
 		row := document.Source{ID: t.source.ID, Driver: t.source.Driver, Installation: w.Installation,
 			Capabilities: capabilities(t.source.Capabilities), Complete: t.whole()}
-		for _, p := range t.problems() {
+		for _, p := range w.problems(t) {
 			if len(row.Errors) < publishedErrors {
 				row.Errors = append(row.Errors, document.Problem{Code: p.Code, Message: p.Message, Session: p.Session, Path: p.Path})
 			}
@@ -59,9 +59,21 @@ func (w *work) sourceBefore(id string) *document.Source {
 	return &w.base.root.Sources[i]
 }
 
-// problems are the inventory's, and those of what was published before and not seen.
-func (t *tally) problems() []collect.Problem {
-	return slices.Concat(t.outcome.Problems, t.verdict.problems)
+// problems are the inventory's, those of what was published before and not seen, and those
+// of sessions of which a part is missing.
+func (w *work) problems(t *tally) []collect.Problem {
+	out := slices.Concat(t.outcome.Problems, t.verdict.problems)
+	for i := range w.results {
+		s := &w.results[i].session
+		if s.Source != t.source.ID || !s.Partial {
+			continue
+		}
+		if len(s.Problems) == 0 {
+			out = append(out, collect.Problem{Code: CodePartial, Session: s.NativeID, Message: "not all of its history could be read"})
+		}
+		out = append(out, s.Problems...)
+	}
+	return out
 }
 
 // notes are what was left out, and behind which nothing is missing.
@@ -126,7 +138,7 @@ func (w *work) count() {
 			}
 		}
 		r.Sources = append(r.Sources, SourceReport{Source: t.source, Absent: t.outcome.Absent, Found: found, Unseen: t.unseen,
-			Complete: t.whole(), Problems: t.problems(), Notes: t.notes()})
+			Complete: t.whole(), Problems: w.problems(t), Notes: t.notes()})
 		r.Unseen += t.unseen
 	}
 	r.Unchanged = r.Retained

@@ -289,7 +289,7 @@ func TestASessionGoesBackToTheFolderItWasIn(t *testing.T) {
 		s.write(name, want[name])
 	}
 	s.write("config.yaml", "sources: [{id: both, driver: claude-agent-sdk, roots: [one, two]}]\n")
-	if code, _, stderr := s.run("publish"); code != exitDone {
+	if code, _, stderr := s.run("publish", "--source", "both"); code != exitDone {
 		t.Fatal(code, stderr)
 	}
 	if code, _, stderr := s.run("restore", "--all", "--source", "both", "--to", filepath.Join(s.dir, "to")); code != exitDone {

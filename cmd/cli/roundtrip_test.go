@@ -25,6 +25,11 @@ type station struct {
 func newStation(t *testing.T, agents string) *station {
 	t.Helper()
 	s := &station{T: t, dir: t.TempDir(), agents: agents}
+	for _, agent := range []string{"claude", "codex"} { // the configuration names both
+		if err := os.MkdirAll(filepath.Join(agents, agent), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
 	config := fmt.Sprintf(`sources:
   - id: claude
     driver: claude-agent-sdk

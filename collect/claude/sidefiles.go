@@ -25,13 +25,15 @@ const pieceSize = 256 << 10
 
 // sideFile is one file of a set.
 type sideFile struct {
-	path string // relative to the set's folder, with slashes
-	mode uint32 // permission bits
+	path    string // relative to the set's folder, with slashes
+	mode    uint32 // permission bits
+	carried bool   // taken from the published copy
 }
 
-// sideFiles lists a set anew: its files by path, its stamp, and what could not be listed.
-func (d *Driver) sideFiles(s session) ([]sideFile, collect.Stamp, []collect.Problem, error) {
-	var seen scanResult
+// sideFiles lists a set anew: its files by path, its stamp, and what could not be listed or
+// was left out.
+func (d *Driver) sideFiles(s session) ([]sideFile, collect.Stamp, scanResult, error) {
+	seen := scanResult{base: d.file(s)}
 	var files []sideFile
 	var stamp sideStamp
 	prefix := ""
@@ -40,16 +42,16 @@ func (d *Driver) sideFiles(s session) ([]sideFile, collect.Stamp, []collect.Prob
 			return
 		}
 		stamp.add(path, e)
-		files = append(files, sideFile{path[len(prefix):], uint32(e.mode.Perm())})
+		files = append(files, sideFile{path: path[len(prefix):], mode: uint32(e.mode.Perm())})
 	}
 	if s.family != "" {
 		prefix = s.family + "/"
 		seen.walk(d.folder(s), s.family, visit, nil)
 	} else if err := seen.walkLoose(d.folder(s), visit); err != nil {
-		return nil, collect.Stamp{}, nil, sessionError(s, "read", err)
+		return nil, collect.Stamp{}, seen, sessionError(s, "read", err)
 	}
-	slices.SortFunc(files, func(a, b sideFile) int { return strings.Compare(a.path, b.path) })
-	return files, stamp.stamp(), seen.problems, nil
+	slices.SortFunc(files, bySidePath)
+	return files, stamp.stamp(), seen, nil
 }
 
 // walkLoose visits what a project folder holds beside sessions, as the listing does.
@@ -65,6 +67,8 @@ func (s *scanResult) walkLoose(dir string, visit func(path string, e entry, sibl
 			s.walk(dir, e.name, visit, nil)
 		case e.isRegular() && !strings.HasSuffix(e.name, ".jsonl"):
 			visit(e.name, e, entries)
+		case !e.isDir() && !e.isRegular():
+			s.noteOdd(filepath.Join(dir, e.name), e)
 		}
 	}
 	return nil
@@ -79,22 +83,86 @@ type fileSet struct {
 	count    int           // of all files
 	stamp    collect.Stamp // as listed before the files were read, so that a later change shows
 	problems []collect.Problem
-	open     *lines.Reader // the file being read, nil between files
-	offset   int64         // in the open file
+	leftOut  []collect.Problem // what stands where files may have been
+	from     collect.Published // the copy to take from what cannot be read, nil for none
+	open     *lines.Reader     // the file being read, nil between files
+	pieces   int               // of a carried file that were taken
+	offset   int64             // in the open file
 	at       collect.Position
 	piece    []byte
 	text     []byte
 	ended    bool
 }
 
-var _ collect.Snapshot = (*fileSet)(nil)
+var _ collect.Carrier = (*fileSet)(nil)
 
 func (d *Driver) openFiles(s session) (*fileSet, error) {
-	files, stamp, problems, err := d.sideFiles(s)
+	files, stamp, seen, err := d.sideFiles(s)
 	if err != nil {
 		return nil, err
 	}
-	return &fileSet{driver: d, session: s, folder: d.file(s), files: files, count: len(files), stamp: stamp, problems: problems}, nil
+	return &fileSet{driver: d, session: s, folder: d.file(s), files: files, count: len(files), stamp: stamp,
+		problems: seen.problems, leftOut: seen.notes}, nil
+}
+
+// Carry adds the files of the copy that lie where the set could not be listed, or where
+// something is left out.
+func (f *fileSet) Carry(from collect.Published) error {
+	f.from = from
+	if len(f.problems)+len(f.leftOut) == 0 {
+		return nil
+	}
+	copied, err := from.Files()
+	if err != nil {
+		return sessionError(f.session, "carry over", err)
+	}
+	var carried []sideFile
+	take := func(at string) (n int) {
+		at, err := filepath.Rel(f.folder, at)
+		if err != nil {
+			return 0
+		}
+		for _, path := range copied {
+			at := filepath.ToSlash(at)
+			if path != at && at != "." && !strings.HasPrefix(path, at+"/") || f.lists(path) {
+				continue
+			}
+			n++
+			if !slices.ContainsFunc(carried, func(c sideFile) bool { return c.path == path }) {
+				carried = append(carried, sideFile{path: path, carried: true})
+			}
+		}
+		return n
+	}
+	for i := range f.problems {
+		f.problems[i].Message += keptText(take(f.problems[i].Path))
+	}
+	for _, p := range f.leftOut {
+		if n := take(p.Path); n > 0 {
+			p.Message += keptText(n)
+			f.problems = append(f.problems, p)
+		}
+	}
+	f.files, f.count = append(f.files, carried...), f.count+len(carried)
+	slices.SortFunc(f.files, bySidePath)
+	return nil
+}
+
+func keptText(files int) string {
+	switch files {
+	case 0:
+		return ""
+	case 1:
+		return "; 1 file stays as it was published"
+	}
+	return fmt.Sprintf("; %d files stay as they were published", files)
+}
+
+func bySidePath(a, b sideFile) int { return strings.Compare(a.path, b.path) }
+
+func (f *fileSet) lists(path string) bool {
+	_, found := slices.BinarySearchFunc(f.files, sideFile{path: path}, bySidePath)
+	return found
 }
 
 // At counts the bytes of all files before the next piece.
@@ -107,6 +175,16 @@ func (f *fileSet) Next(tape *value.Tape) (collect.Event, error) {
 			f.ended = true
 			return collect.Event{}, io.EOF
 		}
+		if f.files[0].carried {
+			switch taken, err := f.takePiece(); {
+			case err != nil:
+				return collect.Event{}, sessionError(f.session, "carry over", err)
+			case taken:
+				return f.event(tape)
+			}
+			f.files, f.pieces = f.files[1:], 0
+			continue
+		}
 		if err := f.openNext(); err != nil {
 			return collect.Event{}, err
 		}
@@ -114,6 +192,29 @@ func (f *fileSet) Next(tape *value.Tape) (collect.Event, error) {
 	if err := f.readPiece(); err != nil {
 		return collect.Event{}, sessionError(f.session, "read", err)
 	}
+	e, err := f.event(tape)
+	if err == nil && f.offset == f.open.Stamp().Size {
+		err = f.closeFile()
+	}
+	return e, err
+}
+
+// takePiece takes the next piece of a carried file from the copy, if there is one.
+func (f *fileSet) takePiece() (bool, error) {
+	if f.pieces == 0 {
+		f.offset = 0
+	}
+	piece, err := f.from.Piece(f.files[0].path, f.pieces)
+	if err != nil || piece == nil {
+		return false, err
+	}
+	f.pieces++
+	f.piece = append(f.piece[:0], piece...)
+	return true, nil
+}
+
+// event is the piece that was read.
+func (f *fileSet) event(tape *value.Tape) (collect.Event, error) {
 	file, offset := f.files[0], f.offset
 	f.text = appendFileRecord(f.text[:0], file.path, offset, f.piece)
 	captured, err := tape.Capture(f.text)
@@ -123,11 +224,8 @@ func (f *fileSet) Next(tape *value.Tape) (collect.Event, error) {
 	f.offset += int64(len(f.piece))
 	f.at.Offset += int64(len(f.piece))
 	f.at.Event++
-	if f.offset == f.open.Stamp().Size {
-		err = f.closeFile()
-	}
 	return collect.Event{Captured: captured, Raw: f.piece, Offset: offset,
-		Text: &collect.FileText{Path: file.path, Mode: file.mode}}, err
+		Text: &collect.FileText{Path: file.path, Mode: file.mode}}, nil
 }
 
 // openNext opens the next file. One that is gone by now was never there; one that cannot
@@ -139,11 +237,29 @@ func (f *fileSet) openNext() error {
 		f.open, f.offset = r, 0
 		return nil
 	}
-	f.files = f.files[1:]
-	if !errors.Is(err, fs.ErrNotExist) {
-		f.problems = append(f.problems, collect.Problem{Code: "unreadable", Message: fmt.Sprintf("read %s: %v", path, reason(err)), Path: path})
+	if errors.Is(err, fs.ErrNotExist) {
+		f.files = f.files[1:]
+		return nil
 	}
+	problem := collect.Problem{Code: collect.CodeUnreadable, Message: fmt.Sprintf("read %s: %v", path, reason(err)), Path: path}
+	if copied, err := f.copied(); err != nil {
+		return sessionError(f.session, "carry over", err)
+	} else if slices.Contains(copied, f.files[0].path) {
+		f.files[0].carried = true
+		problem.Message += keptText(1)
+	} else {
+		f.files = f.files[1:]
+	}
+	f.problems = append(f.problems, problem)
 	return nil
+}
+
+// copied are the files of the published copy, none where there is no copy.
+func (f *fileSet) copied() ([]string, error) {
+	if f.from == nil {
+		return nil, nil
+	}
+	return f.from.Files()
 }
 
 func (f *fileSet) readPiece() error {
