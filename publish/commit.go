@@ -82,7 +82,7 @@ func (w *work) nextRoot(changed []rowChange, sources []document.Source, dirs map
 	root.Total = totalAfter(before.Total, changed)
 	root.Sources = mergeSources(before.Sources, sources)
 	root.Checkouts = mergeCheckouts(before.Checkouts, w.checkouts(dirs), w.Installation, w.whole())
-	same := w.base != nil && len(changed) == 0 && slices.EqualFunc(root.Sources, before.Sources, document.Source.Equal) &&
+	same := w.base != nil && len(changed) == 0 && !w.lostRecent && slices.EqualFunc(root.Sources, before.Sources, document.Source.Equal) &&
 		slices.EqualFunc(root.Checkouts, before.Checkouts, sameCheckout)
 	if same {
 		return w.base.root, true
@@ -148,7 +148,70 @@ func (w *work) writePages(s shelf, root *document.Root, changed []rowChange) err
 	if root.All, err = s.nodes(w.index.lib, before.All, pages); err != nil {
 		return fmt.Errorf("write the session index: %w", err)
 	}
-	return w.writeRecent(s, root, before.Recent, recentChanges(changed, w.Now))
+	if !w.lostRecent {
+		err := w.writeRecent(s, root, before.Recent, recentChanges(changed, w.Now))
+		var damaged *DamagedError
+		if !errors.As(err, &damaged) {
+			return err
+		}
+	}
+	w.report.Notes = append(w.report.Notes, collect.Problem{Code: "mended", Message: "the index of recent sessions was damaged, and is written anew"})
+	all, err := w.allRecent(changed)
+	if err != nil {
+		return err
+	}
+	return w.writeRecent(s, root, nil, all)
+}
+
+// allRecent are the changes that make the recent index from nothing.
+func (w *work) allRecent(changed []rowChange) ([]change[document.Recent], error) {
+	var rows []rowChange
+	now := map[string]bool{}
+	for _, c := range changed {
+		rows = append(rows, rowChange{row: c.row})
+		now[c.row.Key] = true
+	}
+	err := w.index.each(func(row *document.Row) error {
+		if !now[row.Key] {
+			rows = append(rows, rowChange{row: row})
+		}
+		return nil
+	})
+	return recentChanges(rows, w.Now), err
+}
+
+// checkIndex reads the whole index of the last generation, as far as no session is asked
+// for it. What is damaged is an error, but for the index of recent sessions, which the
+// other one holds too.
+func (w *work) checkIndex() error {
+	if w.base == nil {
+		return nil
+	}
+	if err := w.index.each(func(*document.Row) error { return nil }); err != nil {
+		return err
+	}
+	err := w.eachRecent(w.base.root.Recent)
+	var damaged *DamagedError
+	if errors.As(err, &damaged) {
+		w.lostRecent = true
+		return nil
+	}
+	return err
+}
+
+func (w *work) eachRecent(nodes []document.Child) error {
+	for _, node := range nodes {
+		pages, err := w.index.lib.children(node.Link)
+		if err != nil {
+			return err
+		}
+		for _, page := range pages {
+			if _, err := w.index.lib.recent(page.Link); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // placeTable gives a long table a document of its own.
@@ -242,7 +305,7 @@ func (w *work) changes(dirs map[string]observation) ([]rowChange, error) {
 		if r.failed {
 			add(r.prior, failed(r.prior))
 		} else {
-			add(r.prior, adopt(r.prior, r.row, next))
+			add(r.prior, adopt(r.trusted(), r.row, next))
 		}
 	}
 	for i := range w.tallies {

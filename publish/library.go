@@ -38,14 +38,23 @@ type library struct {
 // text returns a document's text; it is the caller's to keep.
 func (l *library) text(at document.Link) ([]byte, error) { return l.textInto(at, nil) }
 
-// textInto appends a document's text to dst.
-func (l *library) textInto(at document.Link, dst []byte) ([]byte, error) {
-	found, err := l.tables.Find(l.ctx, l.store, at.Pack.Name, at.Offset, at.Length)
+// check reads a document's frame and compares it, without unpacking it.
+func (l *library) check(at document.Link) (found pack.Located, err error) {
+	found, err = l.tables.Find(l.ctx, l.store, at.Pack.Name, at.Offset, at.Length)
 	if err == nil {
 		l.frame, err = pack.Read(l.ctx, l.store, at.Pack.Name, found, l.frame[:0])
 	}
 	if err != nil {
-		return nil, unreadable(at.Pack, err)
+		return found, unreadable(at.Pack, err)
+	}
+	return found, nil
+}
+
+// textInto appends a document's text to dst.
+func (l *library) textInto(at document.Link, dst []byte) ([]byte, error) {
+	found, err := l.check(at)
+	if err != nil {
+		return nil, err
 	}
 	text, err := l.decode(dst, l.frame, found.Plain)
 	if err != nil {

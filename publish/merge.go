@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"errors"
 	"fmt"
 
 	"agentsync/hashgraph/digest"
@@ -95,32 +96,50 @@ type mover struct {
 	packs   *document.Packs
 }
 
-// survey reads the tables of the chosen packs, and finds whose documents they hold.
+// survey reads the chosen packs and finds whose documents they hold. One that is damaged
+// is not merged: what is sound in it stays where it is.
 func (m *mover) survey() (map[string]bool, error) {
 	keys := map[string]bool{}
 	for name := range m.chosen {
-		rows, err := pack.ReadTable(m.ctx, m.Store, name)
-		if err != nil {
-			return nil, fmt.Errorf("merge small packs: %w", unreadable(m.packs.Of(name), err))
-		}
-		for _, e := range rows {
-			at := document.Link{Pack: m.packs.Of(name), Offset: e.Offset, Length: e.Length}
-			m.entries[at] = e
-			text, err := m.index.lib.text(at)
-			if err != nil {
-				return nil, err
-			}
-			if key, ok := document.KeyOf(text); ok {
-				keys[key] = true
-			}
+		err := m.surveyPack(name, keys)
+		var damaged *DamagedError
+		if errors.As(err, &damaged) {
+			delete(m.chosen, name)
+		} else if err != nil {
+			return nil, fmt.Errorf("merge small packs: %w", err)
 		}
 	}
 	return keys, nil
 }
 
-// move copies the documents of a row that lie in chosen packs.
+func (m *mover) surveyPack(name digest.Digest, keys map[string]bool) error {
+	p := m.packs.Of(name)
+	rows, err := pack.ReadTable(m.ctx, m.Store, name)
+	if err != nil {
+		return unreadable(p, err)
+	}
+	for _, e := range rows {
+		at := document.Link{Pack: p, Offset: e.Offset, Length: e.Length}
+		m.entries[at] = e
+		text, err := m.index.lib.text(at)
+		if err != nil {
+			return err
+		}
+		if key, ok := document.KeyOf(text); ok {
+			keys[key] = true
+		}
+	}
+	return nil
+}
+
+// move copies the documents of a row that lie in chosen packs. A row whose table is
+// damaged stays as it is.
 func (m *mover) move(row *document.Row) error {
 	table, err := m.index.lib.table(row)
+	var damaged *DamagedError
+	if errors.As(err, &damaged) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

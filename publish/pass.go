@@ -74,6 +74,7 @@ type SessionReport struct {
 	Waiting      int64 // bytes of an unfinished last line that was left to its writer
 	Partial      bool
 	Resumed      bool // read from its last part on
+	Mended       bool // its published copy was damaged, and has been written anew
 	Problems     []collect.Problem
 }
 
@@ -82,6 +83,7 @@ type Report struct {
 	Found, Published, Unchanged, Failed int
 	Retained                            int // of Unchanged, those that were not opened
 	Deleted, Partial                    int
+	Mended                              int // sessions whose published copy was damaged, and has been written anew
 	Unseen                              int // published, not deleted, and not seen
 	Waiting                             int // sessions with an unfinished last line that was left to its writer
 	Documents                           int
@@ -119,17 +121,19 @@ func (r *Report) Incomplete() bool {
 type work struct {
 	*Target
 	Pass
-	ctx     context.Context
-	base    *generation
-	index   *index
-	claims  *claimBook
-	packer  *packer
-	number  int64 // of this observation
-	benches []*bench
-	mu      sync.Mutex
-	results []result
-	tallies []tally
-	report  Report
+	ctx   context.Context
+	base  *generation
+	index *index
+	// lostRecent says that the index of recent sessions is damaged.
+	lostRecent bool
+	claims     *claimBook
+	packer     *packer
+	number     int64 // of this observation
+	benches    []*bench
+	mu         sync.Mutex
+	results    []result
+	tallies    []tally
+	report     Report
 }
 
 // result is one session that was read, or could not be.
@@ -139,6 +143,15 @@ type result struct {
 	claim   claim
 	failed  bool
 	session SessionReport
+}
+
+// trusted is the row whose copy may stand in place of what was read, nil when its
+// documents are damaged.
+func (r *result) trusted() *document.Row {
+	if r.session.Mended {
+		return nil
+	}
+	return r.prior
 }
 
 // tally is one source's inventory after its sessions were read.
@@ -171,6 +184,11 @@ func (t *Target) Publish(ctx context.Context, p Pass) (Report, error) {
 		return w.report, err
 	}
 	w.base, w.index = base, newIndex(lib, base)
+	if p.Full {
+		if err := w.checkIndex(); err != nil {
+			return w.report, err
+		}
+	}
 	if w.claims, err = t.openClaims(w.index, base); err != nil {
 		return w.report, err
 	}
@@ -377,6 +395,12 @@ func (w *work) session(ctx context.Context, b *bench, d collect.Driver, l collec
 	for n := 1; ; n++ {
 		err = w.read(ctx, b, d, id, before, resume, &r)
 		var changed *collect.ChangedError
+		var damaged *DamagedError
+		if errors.As(err, &damaged) && before != nil && before.manifest != nil {
+			before = &prior{row: before.row} // the session is written anew
+			resume = w.known(id, before)
+			continue
+		}
 		if !errors.As(err, &changed) || n == attempts {
 			break
 		}
@@ -411,8 +435,8 @@ func (w *work) prior(b *bench, key string) (*prior, error) {
 	}
 	m, table, err := b.library.manifest(row)
 	var damaged *DamagedError
-	if errors.As(err, &damaged) && w.Full {
-		return &prior{row: row}, nil // a full pass writes the session anew
+	if errors.As(err, &damaged) {
+		return &prior{row: row}, nil // the session is written anew
 	}
 	if err != nil {
 		return nil, err
@@ -437,6 +461,7 @@ func (w *work) read(ctx context.Context, b *bench, d collect.Driver, id identity
 		}
 	}
 	out := newWriter(b, id, w.packer, copied)
+	out.doubts = w.Full
 	r.session.Resumed = snap.At().Event > 0
 	parts, messages, err := out.goOn(snap.At())
 	if err != nil {
@@ -446,36 +471,28 @@ func (w *work) read(ctx context.Context, b *bench, d collect.Driver, id identity
 	if err != nil {
 		return err
 	}
-	row, err := w.finish(out, got)
+	row, err := w.finish(out, got, r.prior)
 	if err != nil {
 		return err
 	}
 	r.row = row
 	r.claim = claimOf(row, got.Trailer)
 	r.session.fill(row, got, r.prior)
+	if r.session.Mended = before != nil && copied == nil || out.mended > 0; r.session.Mended {
+		r.session.Status = SessionPublished
+	}
 	return nil
 }
 
 // finish observes the session's directory and closes its writer.
-func (w *work) finish(out *writer, got hashgraph.Prepared) (*document.Row, error) {
+func (w *work) finish(out *writer, got hashgraph.Prepared, before *document.Row) (*document.Row, error) {
 	var git document.Git
 	if cwd := got.Trailer.Summary.Cwd; cwd != nil && w.Git != nil {
 		now, failed := w.Git(*cwd)
 		git = now
-		if out.prior != nil {
-			git = keepGit(out.prior.row.Git, now, failed)
+		if before != nil {
+			git = keepGit(before.Git, now, failed)
 		}
 	}
 	return out.finish(got, git, stamp(w.Now))
-}
-
-func (s *SessionReport) fill(row *document.Row, got hashgraph.Prepared, before *document.Row) {
-	s.Status = SessionPublished
-	if before != nil && before.ManifestHash == row.ManifestHash && before.Status == row.Status {
-		s.Status = SessionUnchanged
-	}
-	s.SnapshotHash, s.ManifestHash = row.ContentHash.String(), row.ManifestHash.String()
-	s.Parts, s.Events, s.Messages, s.Damaged = got.Parts, got.Events, got.Messages, row.Damaged
-	s.Bytes, s.Size, s.Waiting, s.Partial = got.Bytes, row.Size, got.Trailer.Waiting, row.Status == document.StatusPartial
-	s.Problems = got.Trailer.Problems
 }

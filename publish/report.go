@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"agentsync/collect"
+	"agentsync/hashgraph"
 	"agentsync/publish/document"
 	"agentsync/publish/store"
 )
@@ -155,6 +156,9 @@ func (w *work) count() {
 		if s.Partial {
 			r.Partial++
 		}
+		if s.Mended {
+			r.Mended++
+		}
 		if s.Waiting > 0 {
 			r.Waiting++
 		}
@@ -187,3 +191,14 @@ func (*discarded) Write(p []byte) (int, error)          { return len(p), nil }
 func (*discarded) ReadAt([]byte, int64) (int, error)    { return 0, io.EOF }
 func (*discarded) Commit(context.Context, string) error { return nil }
 func (*discarded) Discard() error                       { return nil }
+
+func (s *SessionReport) fill(row *document.Row, got hashgraph.Prepared, before *document.Row) {
+	s.Status = SessionPublished
+	if before != nil && before.ManifestHash == row.ManifestHash && before.Status == row.Status {
+		s.Status = SessionUnchanged
+	}
+	s.SnapshotHash, s.ManifestHash = row.ContentHash.String(), row.ManifestHash.String()
+	s.Parts, s.Events, s.Messages, s.Damaged = got.Parts, got.Events, got.Messages, row.Damaged
+	s.Bytes, s.Size, s.Waiting, s.Partial = got.Bytes, row.Size, got.Trailer.Waiting, row.Status == document.StatusPartial
+	s.Problems = got.Trailer.Problems
+}

@@ -2,6 +2,7 @@ package publish
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -57,8 +58,12 @@ type prior struct {
 type writer struct {
 	*bench
 	identity
-	packer *packer
-	prior  *prior // nil for none
+	packer  *packer
+	prior   *prior // nil for none
+	doubts  bool   // what the prior copy has is read before it is taken over
+	checked document.Link
+	sound   bool // what lies at checked
+	mended  int  // parts of the prior copy that are damaged
 
 	chunks        []document.Descriptor
 	table         document.Table
@@ -102,12 +107,34 @@ func (w *writer) Part(p *hashgraph.Part) error {
 	if old := w.prior; old != nil && p.Index < len(old.manifest.Chunks) {
 		was := old.manifest.Chunks[p.Index]
 		if was.ContentHash == d.ContentHash && was.Check == d.Check && was.ByteLength == d.ByteLength {
-			w.table.Chunks = append(w.table.Chunks, old.table.Chunks[p.Index])
-			return nil
+			sound, err := w.holds(old.table.Chunks[p.Index])
+			if err != nil {
+				return err
+			}
+			if sound {
+				w.table.Chunks = append(w.table.Chunks, old.table.Chunks[p.Index])
+				return nil
+			}
+			w.mended++
 		}
 	}
 	w.table.Chunks = append(w.table.Chunks, document.Link{})
 	return w.hold(p.Index)
+}
+
+// holds reports that a frame of the prior copy is sound. Parts that lie in one frame are
+// asked for one after the other.
+func (w *writer) holds(at document.Link) (bool, error) {
+	if !w.doubts || w.checked == at {
+		return !w.doubts || w.sound, nil
+	}
+	_, err := w.library.check(at)
+	var damaged *DamagedError
+	if err != nil && !errors.As(err, &damaged) {
+		return false, err
+	}
+	w.checked, w.sound = at, err == nil
+	return w.sound, nil
 }
 
 // frameMost is how many bytes of chunk documents share a frame. One frame for several

@@ -80,7 +80,7 @@ type collectSummary struct {
 // noteObject is something seen and deliberately left out, in JSON.
 type noteObject struct {
 	Type    string `json:"message_type"`
-	Source  string `json:"source"`
+	Source  string `json:"source,omitempty"`
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	Path    string `json:"path,omitempty"`

@@ -53,6 +53,7 @@ type publishSummary struct {
 	Unseen       int    `json:"unseen"`
 	Partial      int    `json:"partial"`
 	Waiting      int    `json:"waiting"`
+	Mended       int    `json:"mended"`
 	Documents    int    `json:"documents"`
 	BytesWritten int64  `json:"bytes_written"`
 	Generation   int64  `json:"generation"`
@@ -79,13 +80,14 @@ type publishedObject struct {
 	Waiting      int64  `json:"waiting"`
 	Partial      bool   `json:"partial"`
 	Resumed      bool   `json:"resumed"`
+	Mended       bool   `json:"mended"`
 	SnapshotHash string `json:"snapshot_hash,omitempty"`
 	ManifestHash string `json:"manifest_hash,omitempty"`
 }
 
 func publishedOf(kind, status string, s publish.SessionReport) publishedObject {
 	return publishedObject{kind, s.Key, s.Source, s.NativeID, status, s.Parts, s.Events, s.Messages, s.Damaged, s.Size, s.Bytes,
-		s.Waiting, s.Partial, s.Resumed, s.SnapshotHash, s.ManifestHash}
+		s.Waiting, s.Partial, s.Resumed, s.Mended, s.SnapshotHash, s.ManifestHash}
 }
 
 func (v *invocation) publish(ctx context.Context, c *urfave.Context) error {
@@ -176,8 +178,15 @@ func (v *invocation) showPublished(report publish.Report, dryRun bool) error {
 			return err
 		}
 	}
+	for _, n := range report.Notes {
+		if !v.out.asJSON {
+			v.out.warn("%s", n.Message)
+		} else if err := v.out.object(noteObject{"note", "", n.Code, n.Message, n.Path}); err != nil {
+			return err
+		}
+	}
 	summary := publishSummary{
-		"summary", report.Found, report.Published, report.Unchanged, report.Failed, report.Deleted, report.Unseen, report.Partial, report.Waiting,
+		"summary", report.Found, report.Published, report.Unchanged, report.Failed, report.Deleted, report.Unseen, report.Partial, report.Waiting, report.Mended,
 		report.Documents, report.BytesWritten, report.Generation, report.Store, report.BytesRead, report.Retained,
 		!report.Incomplete(), dryRun,
 	}
@@ -194,7 +203,7 @@ func (s publishSummary) text() string {
 	for _, more := range []struct {
 		n    int
 		word string
-	}{{s.Deleted, "deleted"}, {s.Unseen, "not seen"}, {s.Partial, "partial"}, {s.Waiting, "waiting"}} {
+	}{{s.Deleted, "deleted"}, {s.Unseen, "not seen"}, {s.Partial, "partial"}, {s.Waiting, "waiting"}, {s.Mended, "mended"}} {
 		if more.n > 0 {
 			fmt.Fprintf(&b, ", %d %s", more.n, more.word)
 		}
@@ -231,6 +240,9 @@ func (v *invocation) showPublishedSource(source publish.SourceReport, sessions [
 	for _, s := range own {
 		v.showDamage(s)
 		v.showWaiting(s)
+		if s.Mended {
+			v.out.warn("%s: its published copy was damaged; it has been written anew", s.Key)
+		}
 	}
 	for _, p := range source.Problems {
 		v.out.problem(problemFailure(id, p))
