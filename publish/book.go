@@ -138,7 +138,7 @@ func (b *claimBook) get(source, native string) *claim { return b.bySource[source
 func (b *claimBook) holds(source string, l collect.Listing) bool {
 	c := b.get(source, l.NativeSessionID)
 	return c != nil && l.Stamp != (collect.Stamp{}) && c.Stamp == l.Stamp &&
-		c.Place == document.Placement(l.Placement) &&
+		c.Place.File() == document.Placement(l.Placement).File() &&
 		(c.Status == document.StatusComplete || c.Status == document.StatusStale)
 }
 

@@ -407,7 +407,7 @@ func (w *work) session(ctx context.Context, b *bench, d collect.Driver, l collec
 	}
 	if err == nil {
 		r.failed = false
-		r.claim.Stamp.Side, r.claim.Place = l.Stamp.Side, document.Placement(l.Placement)
+		r.claim.Stamp.Side = l.Stamp.Side
 	}
 	return r, err
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -476,4 +477,26 @@ func BenchmarkCompareSources(b *testing.B) {
 			b.Fatal(r, err)
 		}
 	}
+}
+
+func TestAFileThatIsNoWholeZstdStreamComesBack(t *testing.T) {
+	home := t.TempDir()
+	folder := filepath.Join(home, "sessions", "2026", "02", "01")
+	for n, content := range []string{"\x28\xb5\x2f\xfd torn", "PK\x03\x04 another program's\n\nfile", ""} {
+		writeFile(t, filepath.Join(folder, fmt.Sprintf("rollout-2026-02-01T10-00-0%d-019cb6e0-000%d-7000-8000-000000000001.jsonl.zst", n, n)), content)
+	}
+	d, err := codex.New(collect.SourceConfig{ID: "codex", Driver: codex.Kind, CodexHome: home}, collect.Env{Now: noon, Getenv: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBed(t, d)
+	if r := b.publish(); r.Published != 3 || r.Incomplete() {
+		t.Errorf("published %d, incomplete %t", r.Published, r.Incomplete())
+	}
+	if r := b.publish(); r.Retained != 3 || r.Documents != 0 {
+		t.Errorf("again: %d retained, %d documents", r.Retained, r.Documents)
+	}
+	out := t.TempDir()
+	b.restoreAll(out, nil)
+	sameTree(t, tree(t, out), tree(t, home))
 }

@@ -41,6 +41,15 @@ type Placement struct {
 	Container string // zstd for a compressed file, else ""
 }
 
+// File is the file's own name, whatever it was read as: one that is named like a compressed
+// file and is none is placed as it is named.
+func (p Placement) File() Placement {
+	if p.Container == "zstd" {
+		p.Path, p.Container = p.Path+".zst", ""
+	}
+	return p
+}
+
 // Table says where a session's documents lie, in the order its manifest counts them.
 type Table struct {
 	Manifest   Link
