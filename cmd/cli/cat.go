@@ -19,14 +19,14 @@ func (v *invocation) catVerb() *urfave.Command {
 		ArgsUsage: "ID",
 		Description: "ID is a cell (of:fid1:…), a page (sha256:…), or a session's key: then its manifest, or with --part one of its " +
 			"chunks, or with --raw its own bytes. Documents are printed as they are stored. Every element of an array is a cell " +
-			"too, which is stored within its document: it is printed whole, or with --links as a space holds it, the elements " +
+			"too, which is stored within its document: it is printed whole, or with --linked as a space holds it, the elements " +
 			"of its own arrays as links. Those of the index are found by their id; those of a session need --in KEY.",
 		UsageText: "agentsync cat claude/3f2a\nagentsync cat 3f2a --part 0\nagentsync cat --raw 3f2a > session.jsonl",
 		Flags: []urfave.Flag{
 			&urfave.IntFlag{Name: "part", Value: -1, DefaultText: "none", Usage: "the chunk `N` of the session, from 0"},
 			&urfave.BoolFlag{Name: "raw", Usage: "the session's own bytes, as its agent wrote them"},
 			&urfave.StringFlag{Name: "in", Usage: "look for the cell in all arrays of the session `KEY` too"},
-			&urfave.BoolFlag{Name: "links", Usage: "print the elements of an array element's own arrays as links to their cells"},
+			&urfave.BoolFlag{Name: "linked", Usage: "print the elements of an array element's own arrays as links to their cells"},
 			generationFlag(),
 		},
 		Action: action(1, 1, v.cat),
@@ -86,7 +86,7 @@ func (v *invocation) cell(ctx context.Context, view *publish.View, c *urfave.Con
 			}
 			rows = append(rows, row)
 		}
-		cell, err := view.Cat(ctx, typed, publish.CatOptions{Rows: rows, Linked: c.Bool("links")})
+		cell, err := view.Cat(ctx, typed, publish.CatOptions{Rows: rows, Linked: c.Bool("linked")})
 		if errors.Is(err, publish.ErrNoCell) {
 			return cell, &failure{exit: exitFailed, code: "no-such-cell", err: err,
 				hint: "sessions: agentsync ls --all; a cell in a session's arrays: agentsync cat --in KEY ID"}

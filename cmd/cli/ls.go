@@ -216,6 +216,7 @@ type found struct {
 	recent [][]recentObject // of each row, nil when they were not asked for
 	keys   []string         // of all rows seen, to abbreviate by
 	hidden int
+	parts  []*document.Row // of threads in several files, when they are not listed themselves
 }
 
 var errEnough = errors.New("enough rows")
@@ -225,23 +226,23 @@ func (w *choice) find(view *publish.View) (found, error) {
 	var got found
 	take := func(row *document.Row) error {
 		got.keys = append(got.keys, row.Key)
+		if !w.all && isPart(row) {
+			got.parts = append(got.parts, w.slim(row))
+		}
 		switch {
 		case !w.matches(row):
 		case w.hides(row):
 			got.hidden++
 		default:
-			slim := row.Known()
-			if !w.previews {
-				slim.Table = document.Table{}
-			}
-			got.rows = append(got.rows, &slim)
+			got.rows = append(got.rows, w.slim(row))
 		}
 		return nil
 	}
 	if !w.recentEnough(view.Root()) {
-		err := view.Rows(take)
-		slices.SortStableFunc(got.rows, newestRow)
-		return got, err
+		if err := view.Rows(take); err != nil {
+			return got, err
+		}
+		return got, got.fold(view, w)
 	}
 	err := view.Newest(func(row *document.Row) error {
 		if text(row.UpdatedAt) < w.since {
@@ -249,10 +250,19 @@ func (w *choice) find(view *publish.View) (found, error) {
 		}
 		return take(row)
 	})
-	if errors.Is(err, errEnough) {
-		err = nil
+	if err != nil && !errors.Is(err, errEnough) {
+		return got, err
 	}
-	return got, err
+	return got, got.fold(view, w)
+}
+
+// slim is what is kept of a row.
+func (w *choice) slim(row *document.Row) *document.Row {
+	slim := row.Known()
+	if !w.previews {
+		slim.Table = document.Table{}
+	}
+	return &slim
 }
 
 func newestRow(a, b *document.Row) int {
