@@ -21,6 +21,7 @@ type Pass struct {
 	Only     func(sourceID string, l collect.Listing) bool // nil for all; a part of a source deletes nothing
 	Full     bool                                          // read every session, claimed or not
 	Tails    bool                                          // take an unfinished last line as it stands, as Full does too
+	Talk     bool                                          // find out whether there is a conversation among the sessions
 	DryRun   bool                                          // prepare and compare, write nothing
 	TakeOver bool                                          // publish sources that another installation owns
 	// LeftOut reports a source that a person left out of the pass; nil for none. Any other
@@ -83,9 +84,10 @@ type Report struct {
 	Found, Published, Unchanged, Failed int
 	Retained                            int // of Unchanged, those that were not opened
 	Deleted, Partial                    int
-	Mended                              int // sessions whose published copy was damaged, and has been written anew
-	Unseen                              int // published, not deleted, and not seen
-	Waiting                             int // sessions with an unfinished last line that was left to its writer
+	Mended                              int  // sessions whose published copy was damaged, and has been written anew
+	Unseen                              int  // published, not deleted, and not seen
+	Waiting                             int  // sessions with an unfinished last line that was left to its writer
+	Talk                                bool // a session that was seen has a message; asked for by the pass
 	Documents                           int
 	BytesWritten                        int64
 	BytesRead                           int64
@@ -206,6 +208,11 @@ func (t *Target) Publish(ctx context.Context, p Pass) (Report, error) {
 		}
 	}
 	w.unlisted()
+	if p.Talk {
+		if w.report.Talk, err = w.talk(); err != nil {
+			return w.report, err
+		}
+	}
 	err = w.commit()
 	w.count()
 	return w.report, err

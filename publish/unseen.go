@@ -35,6 +35,25 @@ func (w *work) missing(t *tally, seen map[string]bool) ([]*document.Row, error) 
 	return rows, nil
 }
 
+// talk reports that one of the sessions that were seen has a message: side files, lists of
+// names and empty transcripts are no conversation.
+func (w *work) talk() (bool, error) {
+	for i := range w.results {
+		if row := w.results[i].row; row != nil && row.Messages > 0 {
+			return true, nil
+		}
+	}
+	for i := range w.tallies {
+		for _, native := range w.tallies[i].retained {
+			row, err := w.published(&w.tallies[i], native)
+			if err != nil || row != nil && row.Messages > 0 {
+				return err == nil, err
+			}
+		}
+	}
+	return false, nil
+}
+
 // seenPlaces are where the sessions of a source lie that the pass saw.
 func (w *work) seenPlaces(t *tally) (places []document.Placement) {
 	for _, native := range t.retained {

@@ -12,6 +12,7 @@ import (
 	urfave "github.com/urfave/cli/v2"
 
 	"agentsync/collect"
+	"agentsync/collect/value"
 	"agentsync/publish"
 )
 
@@ -33,7 +34,7 @@ func sourceFlag() urfave.Flag {
 }
 
 func nonEmptyFlag() urfave.Flag {
-	return &urfave.BoolFlag{Name: "require-nonempty", Usage: "fail when no session was found"}
+	return &urfave.BoolFlag{Name: "require-nonempty", Usage: "fail when no conversation was found, not one message"}
 }
 
 // sessionObject is one session in JSON, as far as an inventory or an index knows it.
@@ -105,6 +106,7 @@ func (v *invocation) collect(ctx context.Context, c *urfave.Context) error {
 	}
 	meter := v.meter("collect", "sessions", -1)
 	summary := collectSummary{Type: "summary", Complete: true}
+	lacking := c.Bool("require-nonempty")
 	for _, driver := range drivers {
 		found, err := takeInventory(ctx, driver, meter)
 		if err != nil {
@@ -115,8 +117,53 @@ func (v *invocation) collect(ctx context.Context, c *urfave.Context) error {
 			return err
 		}
 		summary.add(found.source)
+		if lacking {
+			talk, err := talks(ctx, driver, found.sessions)
+			if err != nil {
+				return err
+			}
+			lacking = !talk
+		}
 	}
-	return v.endCollect(s, summary, c.Bool("require-nonempty"))
+	return v.endCollect(s, summary, lacking)
+}
+
+// talks reports that one of a source's sessions has a message. What cannot be read was
+// told by the inventory.
+func talks(ctx context.Context, driver collect.Driver, sessions []sessionObject) (found bool, err error) {
+	if len(sessions) == 0 {
+		return false, nil
+	}
+	if err := driver.Start(ctx); err != nil {
+		return false, ctx.Err()
+	}
+	defer func() { err = errors.Join(err, driver.Stop()) }()
+	for _, session := range sessions {
+		if hasMessage(ctx, driver, session.Session) {
+			return true, nil
+		}
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+	}
+	return false, nil
+}
+
+func hasMessage(ctx context.Context, driver collect.Driver, nativeSessionID string) bool {
+	snap, err := driver.ReadSession(ctx, nativeSessionID, nil)
+	if err != nil {
+		return false
+	}
+	defer snap.Close()
+	var tape value.Tape
+	for ctx.Err() == nil {
+		tape.Reset()
+		event, err := snap.Next(&tape)
+		if err != nil || event.Message != nil {
+			return err == nil
+		}
+	}
+	return false
 }
 
 func (s *collectSummary) add(source sourceObject) {
@@ -127,7 +174,7 @@ func (s *collectSummary) add(source sourceObject) {
 	s.Complete = s.Complete && (source.Complete || source.Absent)
 }
 
-func (v *invocation) endCollect(s *settings, summary collectSummary, required bool) error {
+func (v *invocation) endCollect(s *settings, summary collectSummary, lacking bool) error {
 	if v.out.asJSON {
 		if err := v.out.object(summary); err != nil {
 			return err
@@ -136,8 +183,8 @@ func (v *invocation) endCollect(s *settings, summary collectSummary, required bo
 		counted(summary.Sources, "source", "sources"), bytesText(summary.Size)); err != nil {
 		return err
 	}
-	if summary.Found == 0 {
-		if err := v.nothingFound(s, required); err != nil {
+	if summary.Found == 0 || lacking {
+		if err := v.nothingFound(s, summary.Found, lacking); err != nil {
 			return err
 		}
 	}

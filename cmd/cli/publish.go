@@ -103,6 +103,7 @@ func (v *invocation) publish(ctx context.Context, c *urfave.Context) error {
 	if len(s.accepted) > 0 && pass.Only != nil {
 		return usageError("agentsync publish --accept-gone "+s.accepted[0], "--accept-gone and --session do not go together")
 	}
+	pass.Talk = c.Bool("require-nonempty")
 	pass.LeftOut = s.leftOut(c.StringSlice("source"))
 	pass.Keeps = s.keeps
 	pass.Gone = func(id string) bool { return slices.Contains(s.accepted, id) }
@@ -122,8 +123,8 @@ func (v *invocation) publish(ctx context.Context, c *urfave.Context) error {
 	if err := s.unaccepted(report); err != nil {
 		return err
 	}
-	if report.Found == 0 {
-		if err := v.nothingFound(s, c.Bool("require-nonempty")); err != nil {
+	if lacking := pass.Talk && !report.Talk; report.Found == 0 || lacking {
+		if err := v.nothingFound(s, report.Found, lacking); err != nil {
 			return err
 		}
 	}

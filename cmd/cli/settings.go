@@ -171,10 +171,13 @@ func (s *settings) sourceHint(typed string) string {
 // demo is a command that works on a machine without any agent.
 const demo = "agentsync --config fixtures/demo/agentsync.yaml publish --full"
 
-// nothingFound tells where sessions were looked for; it is a failure when some were
-// required.
-func (v *invocation) nothingFound(s *settings, required bool) error {
+// nothingFound tells where sessions were looked for, of which so many were found without a
+// conversation; it is a failure when one was required.
+func (v *invocation) nothingFound(s *settings, found int, required bool) error {
 	message := "no session was found"
+	if found > 0 {
+		message = "no conversation was found: not one message in " + counted(found, "session", "sessions")
+	}
 	if s.detected {
 		message += "; " + lookedIn(s.looked)
 	}
