@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 	"time"
 
@@ -167,11 +166,6 @@ type tally struct {
 	verdict  verdict
 }
 
-// whole reports that the source gave all that it has, and nothing published is missing.
-func (t *tally) whole() bool {
-	return t.verdict.settled || t.outcome.Complete && !t.outcome.Absent && len(t.verdict.problems) == 0
-}
-
 // Publish runs one pass. The report is good as far as the pass came, whatever the
 // error. A pass that finds nothing changed writes nothing.
 func (t *Target) Publish(ctx context.Context, p Pass) (Report, error) {
@@ -216,22 +210,6 @@ func (t *Target) Publish(ctx context.Context, p Pass) (Report, error) {
 	err = w.commit()
 	w.count()
 	return w.report, err
-}
-
-// unlisted adds the sources that were published from here and that the pass does not look
-// at, though nobody left them out.
-func (w *work) unlisted() {
-	if w.base == nil || w.Only != nil {
-		return
-	}
-	for _, s := range w.base.root.Sources {
-		listed := slices.ContainsFunc(w.tallies, func(t tally) bool { return t.source.ID == s.ID })
-		if listed || s.Installation != w.Installation || s.SessionCount == 0 || w.LeftOut != nil && w.LeftOut(s.ID) {
-			continue
-		}
-		w.tallies = append(w.tallies, tally{source: collect.Descriptor{ID: s.ID, Driver: s.Driver}, unlisted: true,
-			outcome: collect.Tally{Absent: true}})
-	}
 }
 
 // draw takes the number of this observation, above all that are published.

@@ -1,8 +1,10 @@
 package publish
 
 import (
+	"slices"
 	"time"
 
+	"agentsync/collect"
 	"agentsync/publish/document"
 )
 
@@ -114,4 +116,25 @@ func (w *work) ordered(changed []rowChange) ([]rowChange, error) {
 		}
 	}
 	return out, nil
+}
+
+// unlisted adds the sources that were published from here and that the pass does not look
+// at, though nobody left them out.
+func (w *work) unlisted() {
+	if w.base == nil || w.Only != nil {
+		return
+	}
+	for _, s := range w.base.root.Sources {
+		listed := slices.ContainsFunc(w.tallies, func(t tally) bool { return t.source.ID == s.ID })
+		if listed || s.Installation != w.Installation || s.SessionCount == 0 || w.LeftOut != nil && w.LeftOut(s.ID) {
+			continue
+		}
+		w.tallies = append(w.tallies, tally{source: collect.Descriptor{ID: s.ID, Driver: s.Driver}, unlisted: true,
+			outcome: collect.Tally{Absent: true}})
+	}
+}
+
+// whole reports that the source gave all that it has, and nothing published is missing.
+func (t *tally) whole() bool {
+	return t.verdict.settled || t.outcome.Complete && !t.outcome.Absent && len(t.verdict.problems) == 0
 }
