@@ -106,7 +106,7 @@ func (v *invocation) restore(ctx context.Context, c *urfave.Context) error {
 	if err != nil {
 		return err
 	}
-	times.tell(v.out)
+	times.tell(v.out, files)
 	return v.showRestored(len(rows), files, o)
 }
 

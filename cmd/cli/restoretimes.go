@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	urfave "github.com/urfave/cli/v2"
 
 	"agentsync/collect/drivers"
+	"agentsync/publish"
 	"agentsync/publish/document"
 )
 
@@ -59,10 +61,21 @@ func (t *times) period(driver, folder string) time.Duration {
 	return t.keeps[key]
 }
 
-// tell says which sessions got another time, and which their agent will remove again.
-func (t *times) tell(o *output) {
+// tell says of the sessions of which a file was written which got another time, and which
+// their agent will remove again.
+func (t *times) tell(o *output, files []publish.RestoredFile) {
+	wrote := map[string]bool{}
+	for _, f := range files {
+		switch f.Status {
+		case publish.FileWritten, publish.FileReplaced, publish.FileWouldBe, publish.FileWouldHide:
+			wrote[f.Key] = true
+		}
+	}
+	for _, periods := range []map[string]time.Duration{t.gotNow, t.endsAt} {
+		maps.DeleteFunc(periods, func(key string, _ time.Duration) bool { return !wrote[key] })
+	}
 	if n := len(t.gotNow); n > 0 && t.asked == nil {
-		o.warn("%s older than what their agent keeps (%s): their files got the time of now, or it would remove them again; --touch=false keeps the times",
+		o.warn("%s older than what their agent keeps (%s): their files get the time of now, or it would remove them again; --touch=false keeps the times",
 			counted(n, "session is", "sessions are"), daysOf(t.gotNow))
 	}
 	if n := len(t.endsAt); n > 0 {
