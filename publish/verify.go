@@ -425,7 +425,9 @@ func deepCheck(s *Session, row *document.Row, hasher *hashgraph.Hasher, causes h
 		}
 		for _, v := range c.Normalized {
 			messages.Add(hasher, v.Path("id").Str(), v)
-			recent.add(value.AppendText(nil, v))
+			if messages.Len() > m.Messages-document.RecentMost {
+				recent.add(value.AppendText(nil, v))
+			}
 		}
 	}
 	if !sameRecent(m, &recent) {

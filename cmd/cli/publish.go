@@ -282,9 +282,12 @@ func (v *invocation) showDamage(s publish.SessionReport) {
 // showWaiting tells of an unfinished last line that was left to its writer: those bytes
 // are not published yet, so the pass is not whole.
 func (v *invocation) showWaiting(s publish.SessionReport) {
-	if s.Waiting == 0 {
-		return
+	if s.Waiting > 0 {
+		v.out.problem(waitingFailure(s))
 	}
+}
+
+func waitingFailure(s publish.SessionReport) *failure {
 	f := &failure{exit: exitPartial, code: lines.CodeWaiting, source: s.Source, session: s.Key, retryable: true,
 		message: fmt.Sprintf("%s: its last line is not finished, %s of it wait", s.Key, counted(int(s.Waiting), "byte", "bytes")),
 		hint:    "the next pass takes it when the agent finished it or left it alone for ten minutes; as it stands now: agentsync publish --full"}
@@ -294,7 +297,7 @@ func (v *invocation) showWaiting(s publish.SessionReport) {
 			f.message += fmt.Sprintf(" (line %d)", p.Line)
 		}
 	}
-	v.out.problem(f)
+	return f
 }
 
 // chosen are the sessions that --session names.

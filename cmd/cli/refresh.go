@@ -90,5 +90,10 @@ func (r *refresher) publish(ctx context.Context, sessions []worker.Session) erro
 			problems = append(problems, problemFailure(source.Source.ID, p))
 		}
 	}
+	for _, s := range report.Sessions {
+		if s.Waiting > 0 {
+			problems = append(problems, waitingFailure(s))
+		}
+	}
 	return errors.Join(problems...)
 }
