@@ -18,13 +18,18 @@ const formatName = "format.json"
 var ErrRecordLost = errors.New("it is missing, and there are heads, packs, contents, commands or receipts")
 
 // Open opens an existing store. It is ErrNoStore when the place holds none, ErrForeign
-// when a signer is given that is not the owner, and a *DamagedError of ErrRecordLost when
-// the record of a store is gone.
+// when a signer is given that is not the owner, a *DamagedError of ErrRecordLost when
+// the record of a store is gone, and a *PastError when another store was seen there.
 func Open(ctx context.Context, o Options) (*Target, error) {
 	format, err := readFormat(ctx, o.Store)
 	if errors.Is(err, store.ErrNotFound) {
 		if err = missing(ctx, o.Store); err == nil {
 			format, err = readFormat(ctx, o.Store) // made while it was looked for
+		}
+	}
+	if errors.Is(err, ErrNoStore) {
+		if gone := knowsNone(o); gone != nil {
+			return nil, gone
 		}
 	}
 	if err != nil {
@@ -33,7 +38,14 @@ func Open(ctx context.Context, o Options) (*Target, error) {
 	if o.Signer != nil && o.Signer.DID() != format.OwnerDID {
 		return nil, fmt.Errorf("open %s: %w: %s", o.Store.Location(), ErrForeign, format.OwnerDID)
 	}
-	return &Target{Options: o, format: format}, nil
+	t := &Target{Options: o, format: format}
+	if err := t.knows(); err != nil {
+		return nil, err
+	}
+	if t.Seen != nil {
+		t.Seen.Add(format.OwnerDID, format.SpaceDID, "", ledger.SeenHead{})
+	}
+	return t, nil
 }
 
 // readFormat reads and checks what makes a place a store.
@@ -123,6 +135,9 @@ func RepairFormat(ctx context.Context, o Options) (t *Target, repaired bool, err
 	}
 	t = &Target{Options: o, format: &document.Format{OwnerDID: o.Signer.DID()}}
 	created, err := t.agreed(ctx, numbers)
+	if err == nil {
+		err = t.knows()
+	}
 	if err == nil {
 		err = o.Store.Delete(ctx, formatName) // what is damaged
 	}

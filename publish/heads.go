@@ -28,11 +28,15 @@ type generation struct {
 
 // newest returns the newest generation of the sessions, or nil when nothing was published.
 func (t *Target) newest(lib *library) (*generation, error) {
-	n, err := store.Newest(lib.ctx, t.Store, sessionsHead)
+	n, err := t.newestHead(lib.ctx, sessionsHead)
 	if n == 0 || err != nil {
 		return nil, err
 	}
-	return t.generation(lib, n)
+	g, err := t.generation(lib, n)
+	if err == nil {
+		t.sees(g)
+	}
+	return g, err
 }
 
 // headNames lists the states of a head by their numbers.
@@ -121,7 +125,9 @@ func (t *Target) putHead(ctx context.Context, base *generation, head *document.H
 	}
 	// The head is the truth; a hint that cannot be written only costs a listing.
 	_ = t.Store.Hint(ctx, store.HintName(head.Name), fmt.Appendf(nil, "%d\n", head.Generation))
-	return &generation{head: head, text: digest.Sum(text)}, nil
+	g := &generation{head: head, text: digest.Sum(text)}
+	t.sees(g)
+	return g, nil
 }
 
 // nonce draws what tells one's own put from another's. It may be called at the same time.

@@ -39,9 +39,15 @@ type PruneReport struct {
 // whose outcome is known. It never removes anything younger than the grace period, since
 // a publisher that is at work has packs that no head names yet. It never removes a claim
 // or an outcome, so that nothing ever runs again. When anything that is kept cannot be
-// read, nothing is removed.
+// read, nothing is removed. Only the owner removes: without the key it is ErrForeign.
 func (t *Target) Prune(ctx context.Context, o PruneOptions) (PruneReport, error) {
 	var r PruneReport
+	if o.Apply && t.Signer == nil {
+		return r, fmt.Errorf("prune %s: %w: %s", t.Store.Location(), ErrForeign, t.format.OwnerDID)
+	}
+	if err := t.current(ctx); err != nil {
+		return r, err
+	}
 	if err := t.pruneSessions(ctx, o, &r); err != nil {
 		return PruneReport{}, err
 	}

@@ -15,7 +15,7 @@ import (
 // prune removes what is older than a day, a week after noon unless told otherwise.
 func (d *desk) prune(at time.Time, apply bool) (removed []string) {
 	d.Helper()
-	r, err := d.reader.Prune(d.Context(), PruneOptions{Keep: 2, Grace: 24 * time.Hour, Apply: apply, Now: at})
+	r, err := d.one.Prune(d.Context(), PruneOptions{Keep: 2, Grace: 24 * time.Hour, Apply: apply, Now: at})
 	if err != nil {
 		d.Fatal(err)
 	}

@@ -137,11 +137,15 @@ func (t *Target) putList(ctx context.Context, base *generation, rows []ReceiptRo
 // newestList returns the newest list and the head that holds it, nil and an empty list
 // when there is none.
 func (t *Target) newestList(ctx context.Context) (*generation, *document.ReceiptList, error) {
-	n, err := store.Newest(ctx, t.Store, receiptsHead)
+	n, err := t.newestHead(ctx, receiptsHead)
 	if err != nil || n == 0 {
 		return nil, &document.ReceiptList{}, err
 	}
-	return t.readList(t.library(ctx), n)
+	g, list, err := t.readList(t.library(ctx), n)
+	if err == nil {
+		t.sees(g)
+	}
+	return g, list, err
 }
 
 // readList reads and checks the n-th state of the list.
@@ -202,7 +206,7 @@ func (t *Target) RepairReceipts(ctx context.Context) (int, error) {
 
 // repairable returns the newest head, and its list or nil when that is damaged.
 func (t *Target) repairable(ctx context.Context) (*generation, *document.ReceiptList, error) {
-	n, err := store.Newest(ctx, t.Store, receiptsHead)
+	n, err := t.newestHead(ctx, receiptsHead)
 	if err != nil || n == 0 {
 		return nil, nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"agentsync/hashgraph"
+	"agentsync/ledger"
 	"agentsync/ledger/durable"
 	"agentsync/publish/document"
 	"agentsync/publish/pack"
@@ -48,6 +49,7 @@ type Options struct {
 	State        string       // this store's local folder; "" keeps no cache
 	Signer       Signer       // nil for reading only
 	Installation string       // random id of this installation
+	Seen         *ledger.Seen // what was seen of the store before, which is compared on every read; nil knows nothing
 	Observations Observations // numbers for this installation's passes; nil numbers none
 	Rand         io.Reader
 	Workers      int // sessions read at once; 0 is one

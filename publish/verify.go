@@ -49,6 +49,9 @@ type VerifyProblem struct {
 func (t *Target) Verify(ctx context.Context, o VerifyOptions) (VerifyReport, error) {
 	v := &verification{Target: t, VerifyOptions: o, ctx: ctx,
 		links: map[document.Link]*wanted{}, pages: map[document.Link]bool{}}
+	if err := t.current(ctx); err != nil {
+		return v.report, err
+	}
 	if err := v.structure(); err != nil {
 		return v.report, err
 	}
