@@ -27,11 +27,6 @@ func Open(ctx context.Context, o Options) (*Target, error) {
 			format, err = readFormat(ctx, o.Store) // made while it was looked for
 		}
 	}
-	if errors.Is(err, ErrNoStore) {
-		if gone := knowsNone(o); gone != nil {
-			return nil, gone
-		}
-	}
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", o.Store.Location(), err)
 	}
@@ -88,10 +83,14 @@ func missing(ctx context.Context, s store.Store) error {
 }
 
 // Create makes the place a store of the signer and opens it. Two creators agree on
-// the one that came first. A place that holds anything of a store is never adopted.
+// the one that came first. A place that holds anything of a store is never adopted, and
+// an empty one where a store was seen is a *PastError.
 func Create(ctx context.Context, o Options, now time.Time) (*Target, error) {
 	if t, err := Open(ctx, o); !errors.Is(err, ErrNoStore) {
 		return t, err
+	}
+	if err := Gone(o.Store.Location(), o.Seen); err != nil {
+		return nil, err
 	}
 	public, _, err := ed25519.GenerateKey(o.Rand)
 	if err != nil {

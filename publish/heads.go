@@ -28,15 +28,11 @@ type generation struct {
 
 // newest returns the newest generation of the sessions, or nil when nothing was published.
 func (t *Target) newest(lib *library) (*generation, error) {
-	n, err := t.newestHead(lib.ctx, sessionsHead)
-	if n == 0 || err != nil {
+	g, err := t.newestHead(lib, sessionsHead)
+	if g == nil || err != nil {
 		return nil, err
 	}
-	g, err := t.generation(lib, n)
-	if err == nil {
-		t.sees(g)
-	}
-	return g, err
+	return g, t.readRoot(lib, g)
 }
 
 // headNames lists the states of a head by their numbers.
@@ -60,13 +56,18 @@ func (t *Target) generation(lib *library, n uint64) (*generation, error) {
 	if err != nil {
 		return nil, err
 	}
+	return g, t.readRoot(lib, g)
+}
+
+// readRoot reads a generation's root, which must be of this store.
+func (t *Target) readRoot(lib *library, g *generation) (err error) {
 	if g.root, err = lib.root(g.head.Root); err != nil {
-		return nil, err
+		return err
 	}
 	if g.root.Generation != g.head.Generation || g.root.OwnerDID != t.format.OwnerDID || g.root.SpaceDID != t.format.SpaceDID {
-		return nil, &DamagedError{store.HeadName(sessionsHead, n), errors.New("its root is another's")}
+		return &DamagedError{store.HeadName(sessionsHead, uint64(g.head.Generation)), errors.New("its root is another's")}
 	}
-	return g, nil
+	return nil
 }
 
 // readHead reads and checks the n-th state of a head.

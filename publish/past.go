@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"agentsync/hashgraph/digest"
 	"agentsync/ledger"
 	"agentsync/publish/store"
 )
@@ -64,6 +63,9 @@ func judgeHead(name string, seen ledger.SeenHead, newest uint64, at string) stri
 	return ""
 }
 
+// SeenGeneration is the newest generation that was seen, 0 for none.
+func SeenGeneration(s ledger.Sight) uint64 { return s.Heads[sessionsHead].Number }
+
 // past returns a *PastError for a reason, nil for "".
 func past(o Options, owner, why string) error {
 	if why == "" {
@@ -80,41 +82,74 @@ func (t *Target) knows() error {
 	return past(t.Options, t.format.OwnerDID, judgeStore(t.Seen.Sight(), t.format.OwnerDID, t.format.SpaceDID))
 }
 
-// knowsNone refuses an empty place where a store was seen.
-func knowsNone(o Options) error {
-	if o.Seen == nil || o.Seen.Sight().OwnerDID == "" {
+// Gone returns a *PastError when a store was seen at a place that holds none, and nil
+// when none was: only then may one be made there.
+func Gone(location string, seen *ledger.Seen) error {
+	if seen == nil || seen.Sight().OwnerDID == "" {
 		return nil
 	}
-	return past(o, "", "a store of "+o.Seen.Sight().OwnerDID+" was seen here, and none is there now")
+	before := seen.Sight()
+	return &PastError{Location: location, Seen: before, What: "a store of " + before.OwnerDID + " was seen here, and none is there now"}
 }
 
-// newestHead finds the newest state of a head, 0 when there is none, and compares it with
-// what was seen of that head.
-func (t *Target) newestHead(ctx context.Context, name string) (uint64, error) {
+// newestHead reads the newest state of a head, nil when there is none, compares it with
+// what was seen of that head, and remembers it.
+func (t *Target) newestHead(lib *library, name string) (*generation, error) {
+	n, err := t.newestNumber(lib.ctx, name)
+	if err != nil || n == 0 {
+		return nil, err
+	}
+	g, err := t.readHead(lib, name, n)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.follows(lib, g); err != nil {
+		return nil, err
+	}
+	t.sees(g)
+	return g, nil
+}
+
+// newestNumber is the number of a head's newest state, 0 for none, and not less than
+// what was seen of it.
+func (t *Target) newestNumber(ctx context.Context, name string) (uint64, error) {
 	n, err := store.Newest(ctx, t.Store, name)
 	if err != nil || t.Seen == nil {
 		return n, err
 	}
-	seen, at := t.Seen.Sight().Heads[name], ""
-	if 0 < seen.Number && seen.Number <= n {
-		text, err := readRecord(ctx, t.Store, store.HeadName(name, seen.Number))
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return 0, err
-		}
-		if err == nil {
-			at = digest.Sum(text).String()
-		}
-	}
-	return n, past(t.Options, t.format.OwnerDID, judgeHead(name, seen, n, at))
+	return n, past(t.Options, t.format.OwnerDID, judgeHead(name, t.Seen.Sight().Heads[name], n, ""))
 }
 
-// current returns a *PastError when a head is behind what was seen of it.
-func (t *Target) current(ctx context.Context) error {
+// follows compares the newest state of a head with the one that was seen.
+func (t *Target) follows(lib *library, g *generation) error {
 	if t.Seen == nil {
 		return nil
 	}
+	name, n := g.head.Name, uint64(g.head.Generation)
+	seen := t.Seen.Sight().Heads[name]
+	if seen.Number == 0 || seen.Number == n && seen.Digest == g.text.String() {
+		return nil
+	}
+	at := g.text.String()
+	if seen.Number < n {
+		then, err := t.readHead(lib, name, seen.Number)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil // pruned
+		}
+		if err != nil {
+			return err
+		}
+		at = then.text.String()
+	}
+	return past(t.Options, t.format.OwnerDID, judgeHead(name, seen, n, at))
+}
+
+// Current returns a *PastError when a head is behind what was seen of it. Damage is told
+// by whoever reads further.
+func (t *Target) Current(ctx context.Context) error {
 	for _, name := range []string{sessionsHead, receiptsHead} {
-		if _, err := t.newestHead(ctx, name); err != nil {
+		_, err := t.newestHead(t.library(ctx), name)
+		if err := ignoreDamage(err); err != nil {
 			return err
 		}
 	}

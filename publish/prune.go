@@ -45,7 +45,7 @@ func (t *Target) Prune(ctx context.Context, o PruneOptions) (PruneReport, error)
 	if o.Apply && t.Signer == nil {
 		return r, fmt.Errorf("prune %s: %w: %s", t.Store.Location(), ErrForeign, t.format.OwnerDID)
 	}
-	if err := t.current(ctx); err != nil {
+	if err := t.Current(ctx); err != nil {
 		return r, err
 	}
 	if err := t.pruneSessions(ctx, o, &r); err != nil {

@@ -137,15 +137,11 @@ func (t *Target) putList(ctx context.Context, base *generation, rows []ReceiptRo
 // newestList returns the newest list and the head that holds it, nil and an empty list
 // when there is none.
 func (t *Target) newestList(ctx context.Context) (*generation, *document.ReceiptList, error) {
-	n, err := t.newestHead(ctx, receiptsHead)
-	if err != nil || n == 0 {
+	g, err := t.newestHead(t.library(ctx), receiptsHead)
+	if err != nil || g == nil {
 		return nil, &document.ReceiptList{}, err
 	}
-	g, list, err := t.readList(t.library(ctx), n)
-	if err == nil {
-		t.sees(g)
-	}
-	return g, list, err
+	return t.listOf(g)
 }
 
 // readList reads and checks the n-th state of the list.
@@ -154,9 +150,13 @@ func (t *Target) readList(lib *library, n uint64) (*generation, *document.Receip
 	if err != nil {
 		return nil, nil, err
 	}
+	return t.listOf(g)
+}
+
+func (t *Target) listOf(g *generation) (*generation, *document.ReceiptList, error) {
 	list, err := document.ParseReceiptList(g.head.List, t.causes())
 	if err != nil {
-		return nil, nil, &DamagedError{store.HeadName(receiptsHead, n), err}
+		return nil, nil, &DamagedError{store.HeadName(receiptsHead, uint64(g.head.Generation)), err}
 	}
 	return g, list, nil
 }
@@ -206,7 +206,7 @@ func (t *Target) RepairReceipts(ctx context.Context) (int, error) {
 
 // repairable returns the newest head, and its list or nil when that is damaged.
 func (t *Target) repairable(ctx context.Context) (*generation, *document.ReceiptList, error) {
-	n, err := t.newestHead(ctx, receiptsHead)
+	n, err := t.newestNumber(ctx, receiptsHead)
 	if err != nil || n == 0 {
 		return nil, nil, err
 	}

@@ -49,7 +49,7 @@ type VerifyProblem struct {
 func (t *Target) Verify(ctx context.Context, o VerifyOptions) (VerifyReport, error) {
 	v := &verification{Target: t, VerifyOptions: o, ctx: ctx,
 		links: map[document.Link]*wanted{}, pages: map[document.Link]bool{}}
-	if err := t.current(ctx); err != nil {
+	if err := t.Current(ctx); err != nil {
 		return v.report, err
 	}
 	if err := v.structure(); err != nil {

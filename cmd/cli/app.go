@@ -52,6 +52,7 @@ type invocation struct {
 	out     *output
 	app     *urfave.App
 	globals globals
+	told    bool // whose store it is
 }
 
 func run(ctx context.Context, env Env, args []string) exitCode {

@@ -78,22 +78,16 @@ func (v *invocation) openSigner(s *settings, dryRun bool) (publish.Signer, error
 
 // openOwned opens an existing store in the owner's name.
 func (v *invocation) openOwned(ctx context.Context, s *settings) (*publish.Target, func(), error) {
-	place, done, err := openStore(s, false)
-	if err != nil {
-		return nil, nil, err
+	if _, done, err := v.openReader(ctx, s); err != nil {
+		return nil, nil, err // before a state folder is made for nothing
+	} else {
+		done()
 	}
 	options, err := v.signedOptions(s)
 	if err != nil {
-		done()
 		return nil, nil, err
 	}
-	options.Store = place
-	target, err := publish.Open(ctx, options)
-	if err != nil {
-		done()
-		return nil, nil, err
-	}
-	return target, done, nil
+	return v.openAs(ctx, s, options)
 }
 
 // producerError explains a failure to write into a queue, with what is to be typed on

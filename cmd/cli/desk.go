@@ -41,6 +41,9 @@ func (v *invocation) withDesk(ctx context.Context, s *settings, sources []collec
 		return err
 	}
 	defer done()
+	if err := target.Current(ctx); err != nil {
+		return err // before anything runs
+	}
 	s.env.Memory = memory(s.State)
 	book, err := ledger.OpenCommands(ctx, durable.OS(), s.localFolder())
 	if err != nil {

@@ -134,12 +134,12 @@ func (v *invocation) doctor(ctx context.Context, c *urfave.Context) error {
 	if err := x.add(checkConfig(s), checkState(s.State), checkIdentity(s.State)); err != nil {
 		return err
 	}
-	published, sources, storeChecks := checkStore(ctx, s)
+	published, sources, storeChecks := v.checkStore(ctx, s)
 	x.published = sources
 	if err := x.add(append(storeChecks, checkSpace(s)...)...); err != nil {
 		return err
 	}
-	if err := x.add(checkCommands(ctx, s)...); err != nil {
+	if err := x.add(v.checkCommands(ctx, s)...); err != nil {
 		return err
 	}
 	if err := x.sources(ctx, s, published); err != nil {
@@ -222,15 +222,22 @@ func checkIdentity(folder string) check {
 
 // checkStore looks whether the store can be read and written. The keys of what is
 // published come back, nil when they are not known, and the sources.
-func checkStore(ctx context.Context, s *settings) (published map[string]bool, sources []document.Source, checks []check) {
-	target, done, err := openReader(ctx, s)
+func (v *invocation) checkStore(ctx context.Context, s *settings) (published map[string]bool, sources []document.Source, checks []check) {
+	target, done, err := v.openReader(ctx, s)
 	if errors.Is(err, publish.ErrNoStore) {
+		if seen, unread := seenBefore(s); unread == nil {
+			err = errors.Join(err, publish.Gone(s.Store.String(), seen))
+		}
+		if past := (&publish.PastError{}); errors.As(err, &past) {
+			return nil, nil, []check{fail("store", pastHint(past), "a publish would end with %d: %v", exitStopped, past)}
+		}
 		return map[string]bool{}, nil, []check{warn("store", "agentsync publish", "%s: nothing is published yet", s.Store)}
 	}
 	if err != nil {
 		return nil, nil, []check{fail("store", classify(ctx, err).hint, "%v", err)}
 	}
 	defer done()
+	checks = append(checks, checkOwner(ctx, s, target)...)
 	staged, err := target.Store.Stage(ctx)
 	if err == nil {
 		err = staged.Discard()
@@ -240,6 +247,20 @@ func checkStore(ctx context.Context, s *settings) (published map[string]bool, so
 	}
 	published, sources, read := publishedKeys(ctx, target)
 	return published, sources, append(checks, read)
+}
+
+// checkOwner says what a publish would say of a store of another owner, or of sources
+// that another installation publishes.
+func checkOwner(ctx context.Context, s *settings, target *publish.Target) []check {
+	own, err := ownDID(s.State)
+	if err != nil {
+		return nil // the check of the identity says so
+	}
+	if own != target.OwnerDID() {
+		err = fmt.Errorf("%w: %s", publish.ErrForeign, target.OwnerDID())
+		return []check{fail("store", classify(ctx, err).hint, "a publish would end with %d: %v", exitStopped, err)}
+	}
+	return nil
 }
 
 func publishedKeys(ctx context.Context, target *publish.Target) (map[string]bool, []document.Source, check) {

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"io/fs"
+	"path/filepath"
 
 	"agentsync/cmd/config"
 	"agentsync/ledger"
@@ -63,7 +64,10 @@ func publishError(err error) *failure {
 	var damaged *publish.DamagedError
 	var owned *publish.OwnedError
 	var version *publish.VersionError
+	var past *publish.PastError
 	switch {
+	case errors.As(err, &past):
+		return &failure{exit: exitStopped, code: "store-past", hint: pastHint(past)}
 	case errors.As(err, &damaged) && damaged.What == "format.json":
 		return &failure{exit: exitDamaged, path: damaged.What, hint: recordHint}
 	case errors.As(err, &damaged):
@@ -86,6 +90,18 @@ func publishError(err error) *failure {
 // recordHint mends a format.json that is lost or damaged.
 const recordHint = "on a machine with the owner's key, which has signed what it said: agentsync doctor --repair"
 
+// pastHint says what to type when a store is not what was seen of it.
+func pastHint(e *publish.PastError) string {
+	accept := "agentsync trust"
+	switch {
+	case e.Owner == "":
+		return "mount or bring back what belongs there; to begin anew: " + accept
+	case e.Owner != e.Seen.OwnerDID:
+		accept += " " + e.Owner
+	}
+	return "bring the store back as it was; or, if what is there is meant to count: " + accept
+}
+
 func configError(err error) *failure {
 	var missing *config.SetupError
 	if !errors.As(err, &missing) {
@@ -98,6 +114,8 @@ func ledgerError(err error) *failure {
 	var corrupt *ledger.CorruptError
 	var version *ledger.VersionError
 	switch {
+	case errors.As(err, &corrupt) && filepath.Base(corrupt.Path) == "seen.json":
+		return &failure{exit: exitDamaged, path: corrupt.Path, hint: "look whether the store is as it should be, and then: agentsync trust"}
 	case errors.As(err, &corrupt):
 		return &failure{exit: exitDamaged, path: corrupt.Path, hint: "bring the file back from a backup; it is not replaced by itself"}
 	case errors.As(err, &version):

@@ -43,17 +43,52 @@ func (s *settings) localFolder() string {
 }
 
 // openReader opens the store for a verb that only reads. It needs no identity.
-func openReader(ctx context.Context, s *settings) (*publish.Target, func(), error) {
+func (v *invocation) openReader(ctx context.Context, s *settings) (*publish.Target, func(), error) {
+	seen, err := seenBefore(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	return v.openAs(ctx, s, publish.Options{FS: durable.OS(), Workers: workers(), Seen: seen})
+}
+
+// openAs opens an existing store, compares it with what was seen of it, and says whose it
+// is when that is news.
+func (v *invocation) openAs(ctx context.Context, s *settings, o publish.Options) (*publish.Target, func(), error) {
+	first := o.Seen == nil || o.Seen.Sight().OwnerDID == ""
 	place, done, err := openStore(s, false)
 	if err != nil {
 		return nil, nil, err
 	}
-	target, err := publish.Open(ctx, publish.Options{Store: place, FS: durable.OS(), Workers: workers()})
+	o.Store = place
+	target, err := publish.Open(ctx, o)
 	if err != nil {
 		done()
 		return nil, nil, err
 	}
-	return target, done, nil
+	if own, _ := ownDID(s.State); first && !v.told && own != target.OwnerDID() {
+		v.told = true
+		v.inform("the store at %s belongs to %s", target.Store.Location(), target.OwnerDID())
+	}
+	return target, v.closing(done, o.Seen), nil
+}
+
+// closing ends the use of a store, and says so when what was seen of it is not kept.
+func (v *invocation) closing(done func(), seen *ledger.Seen) func() {
+	return func() {
+		done()
+		if seen != nil && seen.Err() != nil {
+			v.out.warn("what was seen of the store is not kept: %v", seen.Err())
+		}
+	}
+}
+
+// seenBefore returns what this installation has seen of the store; nil where there is no
+// state folder, since a verb that only reads makes none.
+func seenBefore(s *settings) (*ledger.Seen, error) {
+	if _, err := durable.OS().Lstat(s.State); s.State == "" || errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return ledger.OpenSeen(durable.OS(), s.localFolder(), false)
 }
 
 // openForPublishing opens the store in the owner's name, and makes identity and store
@@ -63,20 +98,27 @@ func (v *invocation) openForPublishing(ctx context.Context, s *settings) (*publi
 	if err != nil {
 		return nil, nil, err
 	}
+	if options.Seen.Sight().OwnerDID != "" { // a place that is not mounted is not made anew
+		_, done, err := v.openAs(ctx, s, options)
+		if errors.Is(err, publish.ErrNoStore) {
+			err = publish.Gone(s.Store.String(), options.Seen)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		done()
+	}
 	place, done, err := openStore(s, true)
 	if err != nil {
 		return nil, nil, err
 	}
 	options.Store = place
-	target, err := publish.Open(ctx, options)
-	if errors.Is(err, publish.ErrNoStore) {
-		target, err = publish.Create(ctx, options, v.env.Now())
-	}
+	target, err := publish.Create(ctx, options, v.env.Now())
 	if err != nil {
 		done()
 		return nil, nil, err
 	}
-	return target, done, nil
+	return target, v.closing(done, options.Seen), nil
 }
 
 // signedOptions opens the state folder and the owner's identity, or makes them.
@@ -100,7 +142,11 @@ func (v *invocation) signedOptions(s *settings) (publish.Options, error) {
 	if err := durable.MkdirPrivate(durable.OS(), local); err != nil {
 		return publish.Options{}, err
 	}
-	return publish.Options{FS: durable.OS(), State: local, Signer: identity, Installation: installation,
+	seen, err := ledger.OpenSeen(durable.OS(), local, false)
+	if err != nil {
+		return publish.Options{}, err
+	}
+	return publish.Options{FS: durable.OS(), State: local, Seen: seen, Signer: identity, Installation: installation,
 		Observations: state.Observations(), Rand: rand.Reader, Workers: workers()}, nil
 }
 
@@ -110,6 +156,9 @@ func (v *invocation) openForPlanning(ctx context.Context, s *settings) (target *
 	options := publish.Options{FS: durable.OS(), State: s.localFolder(), Rand: rand.Reader, Workers: workers()}
 	options.Signer, options.Installation, err = existingIdentity(s.State)
 	if err != nil {
+		return nil, nil, err
+	}
+	if options.Seen, err = ledger.OpenSeen(durable.OS(), s.localFolder(), true); err != nil {
 		return nil, nil, err
 	}
 	options.Store, done, err = openStore(s, false)
@@ -123,8 +172,11 @@ func (v *invocation) openForPlanning(ctx context.Context, s *settings) (target *
 	if !errors.Is(err, publish.ErrNoStore) {
 		return nil, nil, err
 	}
+	if err := publish.Gone(s.Store.String(), options.Seen); err != nil {
+		return nil, nil, err
+	}
 	v.inform("there is no store at %s yet: one in memory stands for it, and lends its name to cell ids and manifest hashes", s.Store)
-	options.Store, options.State = planned{mem.New(), s.Store.String()}, ""
+	options.Store, options.State, options.Seen = planned{mem.New(), s.Store.String()}, "", nil
 	target, err = publish.Create(ctx, options, v.env.Now())
 	return target, func() {}, err
 }

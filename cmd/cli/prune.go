@@ -6,6 +6,7 @@ import (
 
 	urfave "github.com/urfave/cli/v2"
 
+	"agentsync/ledger/durable"
 	"agentsync/publish"
 )
 
@@ -72,7 +73,7 @@ func (v *invocation) prune(ctx context.Context, c *urfave.Context) error {
 			return err
 		}
 	}
-	if _, done, err := openReader(ctx, s); err != nil {
+	if _, done, err := v.openPruner(ctx, s, o.Apply); err != nil {
 		return err // before a state folder is made for nothing
 	} else {
 		done()
@@ -80,8 +81,24 @@ func (v *invocation) prune(ctx context.Context, c *urfave.Context) error {
 	return v.withLock(ctx, s.State, publishLock, "prune", func(ctx context.Context) error { return v.pruneStore(ctx, s, o) })
 }
 
+// openPruner opens the store to look, or, to remove, in the owner's name: only the owner
+// removes anything.
+func (v *invocation) openPruner(ctx context.Context, s *settings, apply bool) (*publish.Target, func(), error) {
+	seen, err := seenBefore(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	options := publish.Options{FS: durable.OS(), Workers: workers(), Seen: seen}
+	if apply {
+		if options.Signer, options.Installation, err = existingIdentity(s.State); err != nil {
+			return nil, nil, err
+		}
+	}
+	return v.openAs(ctx, s, options)
+}
+
 func (v *invocation) pruneStore(ctx context.Context, s *settings, o publish.PruneOptions) error {
-	target, done, err := openReader(ctx, s)
+	target, done, err := v.openPruner(ctx, s, o.Apply)
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ func (v *invocation) readingVerbs() []*urfave.Command {
 		v.restoreVerb(),
 		v.verifyVerb(),
 		v.pruneVerb(),
+		v.trustVerb(),
 		v.statusVerb(),
 	}
 }

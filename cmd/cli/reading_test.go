@@ -226,8 +226,10 @@ func TestAReadOnlyStoreCanBeReadWithoutAStateFolder(t *testing.T) {
 
 func TestAStoreIntoWhichNothingWasPublished(t *testing.T) {
 	s := newShelf(t)
-	if err := os.RemoveAll(filepath.Join(s.dir, "state", "store", "heads")); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{filepath.Join("store", "heads"), "stores"} { // and what was seen of them
+		if err := os.RemoveAll(filepath.Join(s.dir, "state", name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for typed, want := range map[string]exitCode{"ls": exitDone, "log": exitDone, "verify": exitDone, "prune": exitDone,
 		"show 0f3c": exitNotSetUp, "cat 0f3c": exitNotSetUp, "restore --all": exitNotSetUp, "status": exitNotSetUp} {

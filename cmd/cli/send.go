@@ -135,7 +135,7 @@ func (v *invocation) send(ctx context.Context, c *urfave.Context, one sendable) 
 	if err != nil {
 		return err
 	}
-	target, done, err := openReader(ctx, s)
+	target, done, err := v.openReader(ctx, s)
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func (o standingObject) text() string {
 }
 
 // checkCommands judges the ledger and the receipts of this installation.
-func checkCommands(ctx context.Context, s *settings) []check {
+func (v *invocation) checkCommands(ctx context.Context, s *settings) []check {
 	var checks []check
 	book, err := readLedger(s)
 	if err != nil {
@@ -99,7 +99,7 @@ func checkCommands(ctx context.Context, s *settings) []check {
 			checks = append(checks, warn("ledger", "what stands there is kept; nothing is run again because of it", "%s", note))
 		}
 	}
-	target, done, err := openReader(ctx, s)
+	target, done, err := v.openReader(ctx, s)
 	if err != nil {
 		return checks // the check of the store says so
 	}

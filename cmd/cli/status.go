@@ -121,7 +121,7 @@ func (got *screen) warn(text, hint string) {
 
 // lookAtStore fills in what the newest generation says.
 func (v *invocation) lookAtStore(ctx context.Context, s *settings, got *screen) error {
-	target, done, err := openReader(ctx, s)
+	target, done, err := v.openReader(ctx, s)
 	if err != nil {
 		return err
 	}

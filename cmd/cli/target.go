@@ -29,12 +29,13 @@ func (v *invocation) readerSettings() (*settings, error) {
 	return s, nil
 }
 
-// reading opens the store for a verb that only reads. It writes nothing, and needs
-// neither a state folder nor a home when the store is named.
+// reading opens the store for a verb that only reads. It needs neither
+// a state folder nor a home when the store is named, and writes what is new of the store
+// into a state folder that is there.
 func (v *invocation) reading(ctx context.Context) (s *settings, target *publish.Target, done func(), err error) {
 	if s, err = v.readerSettings(); err != nil {
 		return nil, nil, nil, err
 	}
-	target, done, err = openReader(ctx, s)
+	target, done, err = v.openReader(ctx, s)
 	return s, target, done, err
 }
