@@ -134,6 +134,7 @@ func (v *invocation) verbs() []*urfave.Command {
 		v.collectVerb(),
 		v.prepareVerb(),
 		v.publishVerb(),
+		v.scheduleVerb(),
 	}
 	list = append(append(list, v.readingVerbs()...), v.commandVerbs()...)
 	return append(list,

@@ -17,11 +17,12 @@ const defaultWidth = 80
 
 // Env is everything a pass may know of the process it runs in.
 type Env struct {
-	Now    func() time.Time
-	Getenv func(string) string
-	Home   string // "" when there is none
-	Dir    string // working directory, "" when it is gone
-	Temp   string // folder for files that live no longer than the pass
+	Now     func() time.Time
+	Getenv  func(string) string
+	Home    string // "" when there is none
+	Dir     string // working directory, "" when it is gone
+	Program string // path of this program, "" when it is not known
+	Temp    string // folder for files that live no longer than the pass
 
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
@@ -47,8 +48,13 @@ func processEnv(stdin io.Reader, stdout, stderr io.Writer) Env {
 	if err != nil {
 		dir = ""
 	}
+	program, err := os.Executable()
+	if err != nil {
+		program = ""
+	}
 	env := Env{
-		Now: time.Now, Getenv: os.Getenv, Home: home, Dir: dir, Temp: os.TempDir(),
+		Program: program,
+		Now:     time.Now, Getenv: os.Getenv, Home: home, Dir: dir, Temp: os.TempDir(),
 		Stdin: stdin, Stdout: stdout, Stderr: stderr,
 		StdinTerminal:  isTerminal(stdin),
 		StdoutTerminal: isTerminal(stdout),
