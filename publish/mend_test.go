@@ -56,6 +56,15 @@ func (b *bed) twin() *bed {
 	return twin
 }
 
+func (b *bed) verify() VerifyReport {
+	b.Helper()
+	v, err := b.target.Verify(b.Context(), VerifyOptions{Workers: 2})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return v
+}
+
 func TestAFullPassMendsWhatItsSourcesStillHave(t *testing.T) {
 	files := map[string]string{
 		"-home-dev-app/" + oddID + ".jsonl":                        longSession(12_000),
@@ -67,6 +76,10 @@ func TestAFullPassMendsWhatItsSourcesStillHave(t *testing.T) {
 	mended, index := 0, 0
 	b.eachSpoilt(func(at string) {
 		twin := b.twin()
+		before := twin.verify()
+		if len(before.Problems) == 0 {
+			t.Errorf("%s: found sound", at)
+		}
 		r, err := twin.target.Publish(t.Context(), twin.pass)
 		if err == nil && r.Mended == 0 {
 			if r.Documents > 0 {
@@ -87,6 +100,18 @@ func TestAFullPassMendsWhatItsSourcesStillHave(t *testing.T) {
 			return
 		}
 		mended++
+		if len(before.Damaged) != r.Mended {
+			t.Errorf("%s: %d sessions mended, but %q are damaged", at, r.Mended, before.Damaged)
+		}
+		after := twin.verify()
+		if len(after.Damaged) > 0 || len(after.Problems) == 0 {
+			t.Errorf("%s: afterwards %+v", at, after)
+		}
+		for _, p := range after.Problems {
+			if !strings.Contains(p.Message, "only generations before 2 need it") && p.What != store.HeadName(sessionsHead, 1) {
+				t.Errorf("%s: %s: %s", at, p.What, p.Message)
+			}
+		}
 		for name, content := range files {
 			if id := strings.TrimSuffix(filepath.Base(name), ".jsonl"); twin.stored("claude/"+id) != content {
 				t.Errorf("%s: %s has other bytes", at, id)

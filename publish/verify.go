@@ -32,6 +32,9 @@ type VerifyReport struct {
 	Producers, Commands, Claims, Outcomes   int   // valid ones
 	Lists                                   int   // kept states of the list of receipts
 	Problems                                []VerifyProblem
+	// Damaged are the keys of sessions whose copy in the newest generation is damaged. A
+	// full pass writes them anew, where their sources still have them.
+	Damaged []string
 }
 
 // VerifyProblem is one thing that is not what it must be.
@@ -61,6 +64,9 @@ func (t *Target) Verify(ctx context.Context, o VerifyOptions) (VerifyReport, err
 	if err := v.checkPacks(); err != nil {
 		return v.report, err
 	}
+	if err := v.nameDamage(); err != nil {
+		return v.report, err
+	}
 	if o.Deep {
 		return v.report, v.checkSessions()
 	}
@@ -76,6 +82,9 @@ type verification struct {
 	links  map[document.Link]*wanted // every link found, and what it must lead to
 	pages  map[document.Link]bool    // pages walked
 	rows   []*document.Row           // one for each manifest
+	newest *generation
+	spoilt map[document.Link]error // what is damaged in packs
+	broken []brokenRow             // rows whose manifests cannot be read
 	report VerifyReport
 }
 
@@ -104,7 +113,11 @@ func (v *verification) structure() error {
 	v.lib = v.library(v.ctx)
 	err := v.chain(sessionsHead, func(g *generation) error {
 		v.report.Generations++
-		return v.walkRoot(g)
+		err := v.walkRoot(g)
+		if v.newest == nil {
+			v.newest = g
+		}
+		return err
 	})
 	if err != nil {
 		return err
@@ -155,6 +168,7 @@ func (v *verification) walkRoot(g *generation) error {
 	if err != nil {
 		return err
 	}
+	g.root = root
 	for _, tree := range []struct {
 		nodes []document.Child
 		page  func(document.Child) error
@@ -226,11 +240,10 @@ func (v *verification) walkRows() error {
 		for i := next(); i >= 0; i = next() {
 			row := v.rows[i]
 			m, table, err := lib.manifest(row)
-			if err := v.tolerate(row.Key, err); err != nil {
-				return err
-			}
 			if err == nil {
 				v.note(causes, row, m, table)
+			} else if err := v.noteBroken(row, table, err); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -307,21 +320,26 @@ func (v *verification) checkPack(lib *library, name digest.Digest, want map[int6
 	found, documents := 0, 0
 	var bytes int64
 	err := pack.Verify(lib.ctx, v.Store, name, func(e pack.Entry, frame []byte) error {
-		var err error
 		documents++
 		bytes += e.Length
-		if text, err = lib.decode(text[:0], frame, e.Plain); err != nil {
-			return &DamagedError{store.PackName(name), fmt.Errorf("frame at %d: %w", e.Offset, err)}
-		}
 		w := want[e.Offset]
 		if w != nil {
 			found++
 		}
-		return checkEntry(name, e, text, w)
+		err := v.checkFrame(lib, name, e, frame, w, &text)
+		var damaged *DamagedError
+		if errors.As(err, &damaged) {
+			v.spoil(name, e.Offset, e.Length, err)
+			return nil
+		}
+		return err
 	})
 	var corrupt *pack.CorruptError
-	if errors.As(err, &corrupt) {
+	if errors.As(err, &corrupt) || errors.Is(err, store.ErrNotFound) {
 		err = &DamagedError{store.PackName(name), err}
+		for offset, w := range want {
+			v.spoil(name, offset, w.length, nil)
+		}
 	}
 	if err == nil && found < len(want) {
 		err = &DamagedError{store.PackName(name), fmt.Errorf("%d links lead to no document", len(want)-found)}

@@ -197,6 +197,74 @@ func TestVerifyOfASoundPartNamesTheDamagedOne(t *testing.T) {
 	}
 }
 
+// flip changes one bit of the only pack.
+func (s *shelf) flip(at int) {
+	s.Helper()
+	found, err := filepath.Glob(filepath.Join(s.dir, "state", "store", "packs", "*", "*.pack"))
+	if err != nil || len(found) != 1 {
+		s.Fatal(found, err)
+	}
+	content, err := os.ReadFile(found[0])
+	if err != nil {
+		s.Fatal(err)
+	}
+	content[at] ^= 1
+	_ = os.Chmod(found[0], 0o600)
+	if err := os.WriteFile(found[0], content, 0o600); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func TestDamageIsMendedFromTheSources(t *testing.T) {
+	for _, typed := range []string{"verify --repair", "publish --full"} {
+		t.Run(typed, func(t *testing.T) {
+			s := newShelf(t)
+			s.flip(30)
+			out := filepath.Join(s.dir, "out")
+			code, stdout, stderr := s.run("restore", "--all", "--to", out)
+			if code != exitDamaged || !strings.Contains(stdout, "1 written") || !strings.Contains(stdout, "1 failed") {
+				t.Errorf("restore before: exit %d\n%s%s", code, stdout, stderr)
+			}
+			code, stdout, stderr = s.run(strings.Fields(typed)...)
+			want := map[bool]exitCode{true: exitDamaged, false: exitDone}[strings.HasPrefix(typed, "verify")]
+			if code != want || !strings.Contains(stdout, "1 session mended") && !strings.Contains(stdout, ", 1 mended") ||
+				!strings.Contains(stderr, "its published copy was damaged; it has been written anew") {
+				t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+			}
+			if want == exitDamaged && !strings.Contains(stderr, "only generations before 2 need it") {
+				t.Errorf("what is left: %s", stderr)
+			}
+			if code, stdout, stderr := s.run("restore", "--all", "--to", out); code != exitDone || !strings.Contains(stdout, "1 written") {
+				t.Errorf("restore afterwards: exit %d\n%s%s", code, stdout, stderr)
+			}
+			if code, _, stderr := s.run("prune", "--keep", "1", "--grace", "0s", "--apply"); code != exitDone {
+				t.Errorf("prune: exit %d, %s", code, stderr)
+			}
+			if code, stdout, stderr := s.run("verify", "--deep", "--repair", "--json"); code != exitDone || !strings.Contains(stdout, `"mended":0`) {
+				t.Errorf("at last: exit %d\n%s%s", code, stdout, stderr)
+			}
+		})
+	}
+}
+
+func TestARestoreFollowsNoLinkBelowItsFolder(t *testing.T) {
+	s := newShelf(t)
+	out, outside := filepath.Join(s.dir, "out"), filepath.Join(s.dir, "outside")
+	for _, dir := range []string{out, outside} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(outside, filepath.Join(out, "claude")); err != nil {
+		t.Skipf("no link can be made here: %v", err)
+	}
+	code, _, stderr := s.run("restore", "--all", "--to", out)
+	left, err := os.ReadDir(outside)
+	if code != exitPartial || err != nil || len(left) > 0 || !strings.Contains(stderr, "is a link or a file, and no folder") {
+		t.Errorf("exit %d, %v, %v: %s", code, left, err, stderr)
+	}
+}
+
 func TestAReadOnlyStoreCanBeReadWithoutAStateFolder(t *testing.T) {
 	s := newShelf(t)
 	store := filepath.Join(s.dir, "state", "store")

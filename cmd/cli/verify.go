@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	urfave "github.com/urfave/cli/v2"
 
+	"agentsync/collect"
 	"agentsync/publish"
 )
 
@@ -15,11 +17,13 @@ func (v *invocation) verifyVerb() *urfave.Command {
 		Category: groupKeep,
 		Usage:    "check everything that a kept generation reaches",
 		Description: "Checks signatures, the chain of generations, every link, every byte of every pack. It changes nothing and goes " +
-			"on after damage, which is listed.",
-		UsageText: "agentsync verify\nagentsync verify --deep\nagentsync verify --sources",
+			"on after damage, which is listed. With --repair, sessions whose published copy is damaged are read again from " +
+			"their agents' files and published anew, as the next generation; what cannot be mended stays listed.",
+		UsageText: "agentsync verify\nagentsync verify --deep\nagentsync verify --sources\nagentsync verify --repair",
 		Flags: []urfave.Flag{
 			&urfave.BoolFlag{Name: "deep", Usage: "also recompute every canonical hash"},
 			&urfave.BoolFlag{Name: "sources", Usage: "also compare the agents' files on this machine with what is published, byte by byte"},
+			&urfave.BoolFlag{Name: "repair", Usage: "publish damaged sessions anew from the agents' files on this machine"},
 			sourceFlag(),
 		},
 		Action: action(0, 0, v.verify),
@@ -38,6 +42,7 @@ type verifySummary struct {
 	Unneeded    int              `json:"unneeded"`
 	Sessions    int              `json:"sessions"`
 	Hashes      int              `json:"hashes"`
+	Mended      int              `json:"mended"`
 	Deep        bool             `json:"deep"`
 	Sources     *sourcesSummary  `json:"sources,omitempty"`
 	Datasets    *datasetsSummary `json:"datasets,omitempty"`
@@ -62,12 +67,18 @@ func (v *invocation) verify(ctx context.Context, c *urfave.Context) error {
 		return err
 	}
 	defer done()
+	mended := 0
+	if c.Bool("repair") {
+		if mended, err = v.repair(ctx, s, target); err != nil {
+			return err
+		}
+	}
 	report, err := v.checkStored(ctx, target, c.Bool("deep"))
 	if err != nil {
 		return err
 	}
 	summary := verifySummary{"summary", len(report.Problems) == 0, len(report.Problems), report.Generations, report.Packs,
-		report.Bytes, report.Documents, report.Unneeded, report.Sessions, report.Hashes, c.Bool("deep"), nil, nil, target.Store.Location()}
+		report.Bytes, report.Documents, report.Unneeded, report.Sessions, report.Hashes, mended, c.Bool("deep"), nil, nil, target.Store.Location()}
 	if summary.Datasets, err = v.checkDatasets(ctx, target, c.Bool("deep")); err != nil {
 		return err
 	}
@@ -89,19 +100,46 @@ func (v *invocation) verify(ctx context.Context, c *urfave.Context) error {
 	return v.out.partial()
 }
 
+// repair publishes anew the sessions whose newest copy is damaged, and returns how many
+// it mended. What is left is for the check that follows to tell.
+func (v *invocation) repair(ctx context.Context, s *settings, target *publish.Target) (int, error) {
+	report, err := v.look(ctx, target, false)
+	if err != nil || len(report.Problems) == 0 {
+		return 0, err
+	}
+	damaged := map[string]bool{}
+	for _, key := range report.Damaged {
+		damaged[key] = true
+	}
+	pass := publish.Pass{Full: true, Only: func(sourceID string, l collect.Listing) bool {
+		key, err := collect.SessionKey(sourceID, l.NativeSessionID)
+		return err == nil && damaged[key]
+	}}
+	if pass.Sources, err = v.drivers(s, nil); err != nil {
+		return 0, err
+	}
+	done, err := v.lockedPass(ctx, s, pass)
+	var beyond *publish.DamagedError
+	if errors.As(err, &beyond) {
+		return 0, nil // the index itself is damaged
+	}
+	if err != nil {
+		return 0, err
+	}
+	for _, one := range done.Sessions {
+		if one.Mended {
+			v.out.warn("%s: its published copy was damaged; it has been written anew", one.Key)
+		}
+	}
+	for _, n := range done.Notes {
+		v.out.warn("%s", n.Message)
+	}
+	return done.Mended, nil
+}
+
 // checkStored checks the store and names every problem.
 func (v *invocation) checkStored(ctx context.Context, target *publish.Target, deep bool) (publish.VerifyReport, error) {
-	meter := v.meter("verify", "packs", 0)
-	report, err := target.Verify(ctx, publish.VerifyOptions{Deep: deep, Workers: workers(),
-		Progress: func(done, total int, what string) {
-			meter.unit = "packs"
-			if !strings.HasPrefix(what, "packs/") {
-				meter.unit = "sessions"
-			}
-			meter.grow(int64(total))
-			meter.set(int64(done))
-		}})
-	meter.hide()
+	report, err := v.look(ctx, target, deep)
 	if err != nil {
 		return report, err
 	}
@@ -115,9 +153,24 @@ func (v *invocation) checkStored(ctx context.Context, target *publish.Target, de
 		v.out.problem(f)
 	}
 	if len(report.Problems) > 0 && !v.out.asJSON {
-		v.out.diagnose("hint", "keep the store as it is; bring the named files back from a copy, or publish into a new store with --store")
+		v.out.diagnose("hint", "sessions that their agents still have are published anew by agentsync verify --repair; for the rest bring the named files back from a copy of the store")
 	}
 	return report, nil
+}
+
+// look checks the store.
+func (v *invocation) look(ctx context.Context, target *publish.Target, deep bool) (publish.VerifyReport, error) {
+	meter := v.meter("verify", "packs", 0)
+	defer meter.hide()
+	return target.Verify(ctx, publish.VerifyOptions{Deep: deep, Workers: workers(),
+		Progress: func(done, total int, what string) {
+			meter.unit = "packs"
+			if !strings.HasPrefix(what, "packs/") {
+				meter.unit = "sessions"
+			}
+			meter.grow(int64(total))
+			meter.set(int64(done))
+		}})
 }
 
 func withWhat(what, message string) string {
@@ -200,6 +253,9 @@ func (v *invocation) endVerify(s verifySummary) error {
 	if s.Sources != nil {
 		line += "; " + counted(s.Sources.Compared, "session", "sessions") + " of the sources compared = " + number(s.Sources.Same) + " same + " +
 			number(s.Sources.Differing) + " differing"
+	}
+	if s.Mended > 0 {
+		line += "; " + counted(s.Mended, "session", "sessions") + " mended"
 	}
 	verdict := "sound"
 	if !s.Sound {

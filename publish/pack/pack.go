@@ -59,7 +59,12 @@ func Read(ctx context.Context, s store.Store, name digest.Digest, at Located, ds
 // check compares a frame with what the table says of it.
 func check(name digest.Digest, at Located, frame []byte) error {
 	if digest.Sum(frame) != at.Sum {
-		return &CorruptError{name, "content", fmt.Errorf("the frame at %d is not the one that was written", at.Offset)}
+		return Damaged(name, at)
 	}
 	return nil
+}
+
+// Damaged is the error of a frame that is not the one its table says.
+func Damaged(name digest.Digest, at Located) error {
+	return &CorruptError{name, "content", fmt.Errorf("the frame at %d is not the one that was written", at.Offset)}
 }

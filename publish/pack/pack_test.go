@@ -127,7 +127,7 @@ func TestPack(t *testing.T) {
 		if second == name {
 			t.Fatal("the damaged pack was taken for the one that was written")
 		}
-		if err := pack.Verify(t.Context(), s, second, func(pack.Entry, []byte) error { return nil }); err != nil {
+		if err := verify(t, s, second); err != nil {
 			t.Fatal(err)
 		}
 		if third, _ := write(t, s, docs); third != second {
@@ -269,7 +269,7 @@ func TestVerify(t *testing.T) {
 			spoilt := bytes.Clone(file)
 			spoilt[bit/8] ^= 1 << (bit % 8)
 			plant(t, s, name, spoilt)
-			err := pack.Verify(t.Context(), s, name, func(pack.Entry, []byte) error { return nil })
+			err := verify(t, s, name)
 			wantCorrupt(t, err, name, "")
 		}
 	})
@@ -279,7 +279,7 @@ func TestVerify(t *testing.T) {
 		file := whole(t, s, name)
 		for n := range file {
 			plant(t, s, name, file[:n])
-			err := pack.Verify(t.Context(), s, name, func(pack.Entry, []byte) error { return nil })
+			err := verify(t, s, name)
 			wantCorrupt(t, err, name, "")
 		}
 	})
@@ -287,7 +287,7 @@ func TestVerify(t *testing.T) {
 		s := mem.New()
 		name, entries := write(t, s, documents(9, 10, 1, 30))
 		s.Inject(mem.Fault{Op: mem.Get, Skip: 1, Short: 1})
-		wantCorrupt(t, pack.Verify(t.Context(), s, name, func(pack.Entry, []byte) error { return nil }), name, "content")
+		wantCorrupt(t, verify(t, s, name), name, "content")
 		_, err := pack.Read(t.Context(), s, name, entries[0].Located, nil)
 		wantCorrupt(t, err, name, "content")
 	})
@@ -297,6 +297,17 @@ func TestVerify(t *testing.T) {
 		if err := pack.Verify(t.Context(), s, name, func(pack.Entry, []byte) error { return io.ErrClosedPipe }); !errors.Is(err, io.ErrClosedPipe) {
 			t.Fatal(err)
 		}
+	})
+}
+
+// verify reads a pack through and returns the first damage.
+func verify(t testing.TB, s store.Store, name digest.Digest) error {
+	t.Helper()
+	return pack.Verify(t.Context(), s, name, func(e pack.Entry, frame []byte) error {
+		if frame == nil {
+			return pack.Damaged(name, e.Located)
+		}
+		return nil
 	})
 }
 
@@ -402,7 +413,7 @@ func FuzzReadTable(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		sound := pack.Verify(t.Context(), s, name, func(pack.Entry, []byte) error { return nil }) == nil
+		sound := verify(t, s, name) == nil
 		variant := binary.LittleEndian.Uint64(file[len(file)-16:])
 		again, err := w.Commit(t.Context(), mem.New())
 		if err != nil || sound && variant == 0 && again != name {

@@ -76,8 +76,9 @@ func asCorrupt(name digest.Digest, err error) error {
 }
 
 // Verify reads a whole pack and hands out each frame in order, once it has been compared
-// with the table. A frame is valid during the call only. It keeps a few MiB, or the
-// longest frame if that is more. An error of each ends the reading and is returned.
+// with the table: of one that is damaged, nil. A frame is valid during the call only. It
+// keeps a few MiB, or the longest frame if that is more. An error of each ends the
+// reading and is returned.
 func Verify(ctx context.Context, s store.Store, name digest.Digest, each func(e Entry, frame []byte) error) error {
 	size, err := s.Stat(ctx, store.PackName(name))
 	if err != nil {
@@ -90,13 +91,13 @@ func Verify(ctx context.Context, s store.Store, name digest.Digest, each func(e 
 	content := newStream(s, name, size)
 	for _, e := range entries {
 		frame, err := content.next(ctx, e.Length)
-		if err == nil {
-			err = check(name, e.Located, frame)
-		}
-		if err == nil {
-			err = each(e, frame)
-		}
 		if err != nil {
+			return err
+		}
+		if check(name, e.Located, frame) != nil {
+			frame = nil
+		}
+		if err := each(e, frame); err != nil {
 			return err
 		}
 	}

@@ -124,7 +124,12 @@ func (w *Writer) finish(ctx context.Context, s store.Store) (name digest.Digest,
 
 // stands reports whether a pack of that name is in s, and sound.
 func stands(ctx context.Context, s store.Store, name digest.Digest) (bool, error) {
-	err := Verify(ctx, s, name, func(Entry, []byte) error { return nil })
+	err := Verify(ctx, s, name, func(e Entry, frame []byte) error {
+		if frame == nil {
+			return Damaged(name, e.Located)
+		}
+		return nil
+	})
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}
