@@ -101,10 +101,15 @@ func (r *ranged) next() error {
 	return nil
 }
 
-// Has reports whether a content is stored, by its name and size.
+// Has reports whether a content is stored. It is read: a file of that name and size is
+// no proof, and what is damaged is put anew.
 func (d *Dataset) Has(ctx context.Context, sum digest.Digest, size int64) (bool, error) {
 	stored, err := d.Store.Stat(ctx, store.ObjectName(sum))
-	if errors.Is(err, store.ErrNotFound) {
+	if err == nil && stored == size {
+		_, err = io.Copy(io.Discard, d.Content(ctx, sum, size))
+	}
+	var damaged *DamagedError
+	if errors.Is(err, store.ErrNotFound) || errors.As(err, &damaged) {
 		return false, nil
 	}
 	return err == nil && stored == size, err

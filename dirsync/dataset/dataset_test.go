@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -224,6 +225,29 @@ func TestNothingIsTakenForTrueThatIsNotChecked(t *testing.T) {
 		}
 		if has, err := d.Has(ctx, sum, 5); has || err != nil {
 			t.Error(has, err)
+		}
+	})
+	t.Run("a stored content that is another, of the right size", func(t *testing.T) {
+		s := mem.New()
+		d := open(s, 1, "here")
+		for _, content := range []string{"right", ""} {
+			sum := digest.Sum([]byte(content))
+			if err := s.Hint(ctx, store.ObjectName(sum), []byte("wrong")); err != nil {
+				t.Fatal(err)
+			}
+			if has, err := d.Has(ctx, sum, int64(len(content))); has || err != nil {
+				t.Error(has, err)
+			}
+			up, err := d.NewUpload(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(up.Put(ctx, sum, int64(len(content)), strings.NewReader(content)), up.Commit(ctx)); err != nil {
+				t.Fatal(err)
+			}
+			if has, err := d.Has(ctx, sum, int64(len(content))); !has || err != nil {
+				t.Error(has, err)
+			}
 		}
 	})
 	t.Run("an absent content", func(t *testing.T) {
