@@ -314,6 +314,20 @@ func TestANewerCompletePassCounts(t *testing.T) {
 		t.Error("what the older pass read is not kept")
 	}
 	b.want(b.publish(), "complete:2 deleted:1")
+
+	// A pass for another store says nothing of this one.
+	fast.Session("v", lines(2, 50)...)
+	slow.Append("x", lines(1, 3)...).Session("v", lines(2, 50)...)
+	other := newBed(t, fast)
+	other.target.Observations = state.Observations()
+	slow.OnRead(func(string) {
+		other.publish()
+		slow.OnRead(nil)
+	})
+	b.publish()
+	if row := b.row("codex/v"); row == nil || row.Status != document.StatusComplete {
+		t.Errorf("after a newer pass for another store: %+v", row)
+	}
 }
 
 func TestAPartOfASourceLeavesWhatSessionsNameOfACheckout(t *testing.T) {

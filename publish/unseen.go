@@ -81,7 +81,7 @@ func (w *work) recordComplete() error {
 	var sources []string
 	for i := range w.tallies {
 		if t := &w.tallies[i]; !t.partial && !t.unlisted && t.whole() {
-			sources = append(sources, t.source.ID)
+			sources = append(sources, w.observed(t.source.ID))
 		}
 	}
 	if w.Observations == nil || w.DryRun || len(sources) == 0 {
@@ -89,6 +89,10 @@ func (w *work) recordComplete() error {
 	}
 	return w.Observations.Complete(w.ctx, uint64(w.number), sources...)
 }
+
+// observed names a source of this store among the observations: what a pass saw for another
+// store is not published here.
+func (w *work) observed(sourceID string) string { return w.format.SpaceDID + " " + sourceID }
 
 // ordered leaves out what a newer observation, which saw all of a source, knows better.
 func (w *work) ordered(changed []rowChange) ([]rowChange, error) {
@@ -101,7 +105,7 @@ func (w *work) ordered(changed []rowChange) ([]rowChange, error) {
 				newest[id] = before.Observed
 			}
 			if w.Observations != nil {
-				n, err := w.Observations.NewestComplete(id)
+				n, err := w.Observations.NewestComplete(w.observed(id))
 				if err != nil {
 					return nil, err
 				}

@@ -208,7 +208,7 @@ func absenceHint(code, source string) string {
 	case collect.CodeFolderMissing:
 		return "mount it or correct the configuration; if it is gone for good: " + acceptGone(source)
 	case collect.CodeLink:
-		return "set symlinks: follow for the source, or bring the folder back; if it is gone for good: " + acceptGone(source)
+		return "put what the link leads to in its place, or set symlinks: follow where it leads to a folder; if it is gone for good: " + acceptGone(source)
 	}
 	return ""
 }
