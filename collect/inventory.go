@@ -24,8 +24,9 @@ const (
 	CodeVanished       = "vanished" // listed, and gone when it was to be read
 	CodeChanged        = "changed-while-read"
 	CodeCancelled      = "cancelled"
-	CodeFolderMissing  = "folder-missing" // a folder that the configuration names is not there
-	CodeLink           = "link-skipped"   // left out: a link that is not followed, leads nowhere, or to what was taken
+	CodeFolderMissing  = "folder-missing"  // a folder that the configuration names is not there
+	CodeLink           = "link-skipped"    // left out: a link that is not followed, or leads to what was taken
+	CodeLinkToNothing  = "link-to-nothing" // left out: a link that is followed and leads nowhere
 )
 
 // inventory applies the rules of an enumeration to its pages. It calls no provider.

@@ -3,6 +3,7 @@ package publish
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,7 @@ type sight struct {
 	complete bool              // all of it could be listed and read
 	problems []collect.Problem // of the listing
 	leftOut  []collect.Problem // places that were left out
+	told     []string          // paths of links to nothing that an earlier pass told of
 	accepted bool              // a person said that what is not seen is gone
 	keeps    time.Duration     // how long the agent keeps a session; 0 for ever
 	now      time.Time
@@ -53,21 +55,26 @@ func judge(s sight, unseen []*document.Row) verdict {
 	case s.accepted && s.known():
 		v.settled = true
 		v.delete(unseen)
-	case len(unseen) == 0:
 	case s.unlisted || s.absent:
-		message := "its folder is not there"
-		if s.unlisted {
-			message = "nothing looks at it now"
+		if len(unseen) > 0 {
+			v.problems = []collect.Problem{absence(s.unlisted, len(unseen))}
 		}
-		v.problems = []collect.Problem{{Code: CodeSourceAbsent, Message: fmt.Sprintf("%s, though %s published from here; nothing is marked deleted",
-			message, areText(len(unseen), "session of it is", "sessions of it are"))}}
 	default:
-		unseen = v.hidden(s.leftOut, unseen)
-		if s.complete {
+		unseen = v.hidden(s, unseen)
+		if s.complete && len(unseen) > 0 {
 			v.delete(v.guard(s, unseen))
 		}
 	}
 	return v
+}
+
+func absence(unlisted bool, sessions int) collect.Problem {
+	what := "its folder is not there"
+	if unlisted {
+		what = "nothing looks at it now"
+	}
+	return collect.Problem{Code: CodeSourceAbsent, Message: fmt.Sprintf("%s, though %s published from here; nothing is marked deleted",
+		what, areText(sessions, "session of it is", "sessions of it are"))}
 }
 
 // known reports that nothing but a missing folder kept the source from being listed.
@@ -87,15 +94,16 @@ func (v *verdict) delete(rows []*document.Row) {
 }
 
 // hidden makes problems of the places that were left out and behind which published
-// sessions stand, and returns the other sessions.
-func (v *verdict) hidden(leftOut []collect.Problem, unseen []*document.Row) (rest []*document.Row) {
-	if len(leftOut) == 0 {
+// sessions stand, and returns the other sessions. A link to nothing, which a person wants
+// followed, is a problem the first time it is seen: what it leads to may be missing.
+func (v *verdict) hidden(s sight, unseen []*document.Row) (rest []*document.Row) {
+	if len(s.leftOut) == 0 {
 		return unseen
 	}
-	behind := make([]int, len(leftOut))
+	behind := make([]int, len(s.leftOut))
 	for _, row := range unseen {
 		found := false
-		for i, p := range leftOut {
+		for i, p := range s.leftOut {
 			if stands(row.Placement, document.Placement(p.Place)) {
 				behind[i]++
 				found = true
@@ -106,13 +114,16 @@ func (v *verdict) hidden(leftOut []collect.Problem, unseen []*document.Row) (res
 		}
 	}
 	v.leftOut = nil
-	for i, p := range leftOut {
-		if behind[i] == 0 {
+	for i, p := range s.leftOut {
+		switch {
+		case behind[i] > 0:
+			p.Message += fmt.Sprintf("; %s published from there and not seen now", areText(behind[i], "session was", "sessions were"))
+			v.problems = append(v.problems, p)
+		case p.Code == collect.CodeLinkToNothing && !slices.Contains(s.told, p.Path):
+			v.problems = append(v.problems, p)
+		default:
 			v.leftOut = append(v.leftOut, p)
-			continue
 		}
-		p.Message += fmt.Sprintf("; %s published from there and not seen now", areText(behind[i], "session was", "sessions were"))
-		v.problems = append(v.problems, p)
 	}
 	return rest
 }
@@ -174,6 +185,17 @@ func (v *verdict) stop(n int, folder string) {
 	v.problems = append(v.problems, collect.Problem{Code: CodeSessionsGone, Path: folder,
 		Message: fmt.Sprintf("all that was published %s is gone at once, %s; nothing of it is marked deleted",
 			below, areText(n, "session", "sessions"))})
+}
+
+// dangling are the paths of the links to nothing among what was left out.
+func dangling(leftOut []collect.Problem) (paths []string) {
+	for _, p := range leftOut {
+		if p.Code == collect.CodeLinkToNothing {
+			paths = append(paths, p.Path)
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
 }
 
 // cleanedUp reports a session so old that its agent removes it by itself.

@@ -128,6 +128,30 @@ func TestALinkWhereSessionsWereDeletesNothing(t *testing.T) {
 	}
 }
 
+// TestALinkToNothingIsToldOnce has links that a person wants followed and that lead
+// nowhere: something may be missing, until it is known that nothing of it is published.
+func TestALinkToNothingIsToldOnce(t *testing.T) {
+	dir, d := goneClaude(t, collect.SourceConfig{Symlinks: "follow"})
+	away := filepath.Join(t.TempDir(), "away")
+	mustRename(t, filepath.Join(dir, "projects", "-p0"), away)
+	mustLink(t, away, filepath.Join(dir, "projects", "-p0"))
+	mustLink(t, away+"-never", filepath.Join(dir, "projects", "-never"))
+	b := newBed(t, d)
+	b.want(b.publish(), "complete:8", collect.CodeLinkToNothing)
+	for range 2 {
+		r := b.publish()
+		if b.want(r, "complete:8"); len(r.Sources[0].Notes) != 1 {
+			t.Errorf("notes %+v", r.Sources[0].Notes)
+		}
+	}
+	mustRename(t, away, away+"2")
+	for range 2 {
+		b.want(b.publish(), "complete:4 stale:4", collect.CodeLinkToNothing)
+	}
+	mustRename(t, away+"2", away)
+	b.want(b.publish(), "complete:8")
+}
+
 func TestALinkWhereCodexKeptADayDeletesNothing(t *testing.T) {
 	dir := t.TempDir()
 	day := func(n int) string { return filepath.Join(dir, "sessions", "2026", "01", fmt.Sprintf("%02d", n)) }

@@ -20,7 +20,7 @@ func (w *work) sources() []document.Source {
 	for i := range w.tallies {
 		t := &w.tallies[i]
 		row := document.Source{ID: t.source.ID, Driver: t.source.Driver, Installation: w.Installation,
-			Capabilities: capabilities(t.source.Capabilities), Complete: t.whole()}
+			Capabilities: capabilities(t.source.Capabilities), Complete: t.whole(), Dangling: dangling(t.outcome.Notes)}
 		for _, p := range w.problems(t) {
 			if len(row.Errors) < publishedErrors {
 				row.Errors = append(row.Errors, document.Problem{Code: p.Code, Message: p.Message, Session: p.Session, Path: p.Path})
@@ -34,7 +34,7 @@ func (w *work) sources() []document.Source {
 			row.Capabilities = old.Capabilities
 		}
 		if old != nil && t.partial {
-			row.Complete, row.Errors = old.Complete, old.Errors
+			row.Complete, row.Errors, row.Dangling = old.Complete, old.Errors, old.Dangling
 		}
 		if old != nil && old.Observed > w.number { // a newer pass published first
 			row = *old

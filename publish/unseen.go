@@ -28,9 +28,13 @@ func (w *work) missing(t *tally, seen map[string]bool) ([]*document.Row, error) 
 	if w.Keeps != nil && len(rows) > 0 {
 		keeps = w.Keeps(t.source.ID)
 	}
+	var told []string
+	if before := w.sourceBefore(t.source.ID); before != nil {
+		told = before.Dangling
+	}
 	t.verdict = judge(sight{
 		unlisted: t.unlisted, absent: t.outcome.Absent, complete: t.outcome.Complete, problems: t.outcome.Problems,
-		leftOut: t.outcome.Notes, accepted: w.Gone != nil && w.Gone(t.source.ID), keeps: keeps, now: w.Now,
+		leftOut: t.outcome.Notes, told: told, accepted: w.Gone != nil && w.Gone(t.source.ID), keeps: keeps, now: w.Now,
 		seen: func() []document.Placement { return w.seenPlaces(t) },
 	}, rows)
 	t.unseen = len(rows) - len(t.verdict.deleted)

@@ -170,7 +170,7 @@ func (s *scanResult) follow(r root, links []string) (folders []string) {
 		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			s.note(collect.CodeLink, path, "a link to nothing")
+			s.note(collect.CodeLinkToNothing, path, "a link to nothing")
 		case err != nil || statErr != nil:
 			s.problem(path, errors.Join(err, statErr))
 		case !info.IsDir():

@@ -235,7 +235,7 @@ func (w *walk) link(rel string) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		w.note(collect.CodeLink, rel, "a link to nothing")
+		w.note(collect.CodeLinkToNothing, rel, "a link to nothing")
 	case err != nil:
 		w.problem(path, err)
 	case info.IsDir():

@@ -144,12 +144,14 @@ type Source struct {
 	SessionCount int   // not deleted
 	Observed     int64 // number of the newest observation that saw all of it
 	Errors       []Problem
+	Dangling     []string // paths of followed links to nothing, which were told once
 }
 
 // Equal reports that two rows say the same, the number of their observation aside.
 func (s Source) Equal(o Source) bool {
 	return s.ID == o.ID && s.Driver == o.Driver && s.Installation == o.Installation && s.Complete == o.Complete &&
-		s.SessionCount == o.SessionCount && slices.Equal(s.Capabilities, o.Capabilities) && slices.Equal(s.Errors, o.Errors)
+		s.SessionCount == o.SessionCount && slices.Equal(s.Capabilities, o.Capabilities) && slices.Equal(s.Errors, o.Errors) &&
+		slices.Equal(s.Dangling, o.Dangling)
 }
 
 // Checkout is one worktree's row.
@@ -228,7 +230,15 @@ func (s *Source) build(b *value.Builder) {
 		given(b, "path", e.Path)
 		b.End()
 	}
-	b.End().End()
+	b.End()
+	if len(s.Dangling) > 0 {
+		b.Key("dangling").Array()
+		for _, path := range s.Dangling {
+			b.String(path)
+		}
+		b.End()
+	}
+	b.End()
 }
 
 func (c *Checkout) build(b *value.Builder) {
@@ -288,6 +298,11 @@ func (r *reader) source(parent *reader) Source {
 	for _, v := range r.list("errors") {
 		e := r.sub(v)
 		s.Errors = append(s.Errors, Problem{e.str("code"), e.str("message"), e.v.Path("session").Str(), e.v.Path("path").Str()})
+	}
+	if _, found := r.v.Get("dangling"); found {
+		for _, v := range r.list("dangling") {
+			s.Dangling = append(s.Dangling, v.Str())
+		}
 	}
 	if parent.err == nil {
 		parent.err = r.err
