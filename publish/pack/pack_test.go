@@ -477,6 +477,26 @@ func TestTables(t *testing.T) {
 			wantCorrupt(t, err, name, "link")
 		}
 	})
+	t.Run("many tables do not stay all in memory, and are read again", func(t *testing.T) {
+		var few pack.Tables
+		frames := slices.Repeat([]document{{"a", []byte("xy"), 3}}, 100_000)
+		var names []digest.Digest
+		for i := range 7 {
+			name, _ := write(t, s, frames[i:])
+			names = append(names, name)
+		}
+		for range 2 {
+			s.ResetCalls()
+			for _, name := range names {
+				if _, err := few.Find(t.Context(), s, name, 2*90_000, 2); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n := s.Calls(mem.Get); n < 2*2 {
+				t.Errorf("%d reads for %d tables of %d rows", n, len(names), len(frames))
+			}
+		}
+	})
 	t.Run("what could not be read is read again", func(t *testing.T) {
 		var fresh pack.Tables
 		s.Inject(mem.Fault{Op: mem.Get, Times: 1, Before: store.ErrReadOnly})
