@@ -38,6 +38,7 @@ type sight struct {
 	keeps    time.Duration     // how long the agent keeps a session; 0 for ever
 	now      time.Time
 	seen     func() []document.Placement // of the sessions that were seen
+	talk     bool                        // one of them at least has a message; looked at when sessions are missing
 }
 
 // verdict is what became of the sessions that a pass did not see.
@@ -138,11 +139,12 @@ func stands(at, leftOut document.Placement) bool {
 }
 
 // guard holds back the sessions of folders of which nothing at all is left, and returns
-// the others. Of the source as a whole one is enough; of a folder it takes more than a
-// few that their agent has not cleaned up by itself.
+// the others. Of the source as a whole one conversation is enough, whatever else is left;
+// of a folder it takes more than a few that their agent has not cleaned up by itself.
 func (v *verdict) guard(s sight, unseen []*document.Row) (rest []*document.Row) {
 	seen := s.seen()
-	if len(seen) == 0 {
+	talked := slices.ContainsFunc(unseen, func(row *document.Row) bool { return row.Messages > 0 })
+	if len(seen) == 0 || talked && !s.talk {
 		v.stop(len(unseen), "")
 		return nil
 	}
@@ -178,13 +180,12 @@ func (v *verdict) guard(s sight, unseen []*document.Row) (rest []*document.Row) 
 }
 
 func (v *verdict) stop(n int, folder string) {
-	below := "of it"
+	what := "every conversation of it"
 	if folder != "" {
-		below = "below " + folder
+		what = "all that was published below " + folder
 	}
 	v.problems = append(v.problems, collect.Problem{Code: CodeSessionsGone, Path: folder,
-		Message: fmt.Sprintf("all that was published %s is gone at once, %s; nothing of it is marked deleted",
-			below, areText(n, "session", "sessions"))})
+		Message: fmt.Sprintf("%s is gone at once, %s; nothing of it is marked deleted", what, areText(n, "session", "sessions"))})
 }
 
 // dangling are the paths of the links to nothing among what was left out.

@@ -89,10 +89,11 @@ func mustLink(t *testing.T, target, path string) {
 }
 
 func TestALinkWhereSessionsWereDeletesNothing(t *testing.T) {
-	for name, at := range map[string]string{"a project folder": "-p0", "a transcript": "-p0/" + goneID(0) + ".jsonl"} {
+	for name, at := range map[string]string{"a project folder": "-p0", "a transcript": "-p0/" + goneID(0) + ".jsonl", "side files": "-p0/memory"} {
 		for _, dangling := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, " dangling ", dangling), func(t *testing.T) {
 				dir, d := goneClaude(t, collect.SourceConfig{})
+				writeFile(t, filepath.Join(dir, "projects", "-p0", "memory", "note.md"), "remember")
 				b := newBed(t, d)
 				b.publish()
 				path := filepath.Join(dir, "projects", filepath.FromSlash(at))
@@ -101,13 +102,13 @@ func TestALinkWhereSessionsWereDeletesNothing(t *testing.T) {
 				if mustLink(t, away, path); dangling {
 					mustRename(t, away, away+"2")
 				}
-				n := 4
+				n := 5
 				if strings.Contains(at, "/") {
 					n = 1
 				}
 				for range 2 {
 					r := b.publish()
-					b.want(r, fmt.Sprintf("complete:%d stale:%d", 8-n, n), collect.CodeLink)
+					b.want(r, fmt.Sprintf("complete:%d stale:%d", 9-n, n), collect.CodeLink)
 					if r.Unseen != n || len(r.Sources[0].Notes) != 0 || r.Sources[0].Problems[0].Path != path {
 						t.Errorf("unseen %d, source %+v", r.Unseen, r.Sources[0])
 					}
@@ -116,9 +117,9 @@ func TestALinkWhereSessionsWereDeletesNothing(t *testing.T) {
 				if err := os.Remove(filepath.Join(dir, "projects", "-p1", goneID(1)+".jsonl")); err != nil {
 					t.Fatal(err)
 				}
-				b.want(b.publish(), fmt.Sprintf("complete:%d deleted:1 stale:%d", 7-n, n), collect.CodeLink)
+				b.want(b.publish(), fmt.Sprintf("complete:%d deleted:1 stale:%d", 8-n, n), collect.CodeLink)
 				b.pass.Gone = func(id string) bool { return id == "claude" }
-				b.want(b.publish(), fmt.Sprintf("complete:%d deleted:%d", 7-n, 1+n))
+				b.want(b.publish(), fmt.Sprintf("complete:%d deleted:%d", 8-n, 1+n))
 				b.pass.Gone = nil
 				if r := b.publish(); r.Incomplete() || len(r.Sources[0].Notes) != 1 {
 					t.Errorf("a link behind which nothing is missing: %+v", r.Sources[0])
@@ -261,13 +262,19 @@ func TestJudge(t *testing.T) {
 		}
 		return rows
 	}
+	talked := func(rows []*document.Row) []*document.Row {
+		for _, row := range rows {
+			row.Messages = 1
+		}
+		return rows
+	}
 	children := many("projects/-p/x/subagents", recent, 9)
 	for _, c := range children {
 		c.Parent = "x"
 	}
 	other := []document.Placement{{Path: "projects/-other/1.jsonl"}}
 	sees := func(s sight) sight {
-		s.complete, s.now, s.keeps = true, noon, 30*24*time.Hour
+		s.complete, s.now, s.keeps, s.talk = true, noon, 30*24*time.Hour, !s.complete
 		s.seen = func() []document.Placement { return other }
 		return s
 	}
@@ -286,6 +293,9 @@ func TestJudge(t *testing.T) {
 		{"children go with their folder", sees(sight{}), append(children, many("projects/-p", recent, 4)...), 0, []string{CodeSessionsGone}},
 		{"a guarded folder and another session", sees(sight{}), append(many("projects/-p", recent, 4), row("projects/-other/2.jsonl", recent)), 1,
 			[]string{CodeSessionsGone}},
+		{"every conversation, and not what lies beside them", sees(sight{complete: true}), talked(many("projects/-p", recent, 1)), 0,
+			[]string{CodeSessionsGone}},
+		{"a file beside conversations that never were", sees(sight{complete: true}), many("projects/-p", recent, 1), 1, nil},
 		{"what could not be listed", sight{}, many("projects/-p", recent, 1), 0, nil},
 		{"a word does not settle what could not be listed", sight{accepted: true, problems: []collect.Problem{{Code: collect.CodeUnreadable}}},
 			many("projects/-p", recent, 1), 0, nil},

@@ -32,10 +32,17 @@ func (w *work) missing(t *tally, seen map[string]bool) ([]*document.Row, error) 
 	if before := w.sourceBefore(t.source.ID); before != nil {
 		told = before.Dangling
 	}
+	talk := len(rows) == 0
+	if !talk {
+		var err error
+		if talk, err = w.talks(t); err != nil {
+			return nil, err
+		}
+	}
 	t.verdict = judge(sight{
 		unlisted: t.unlisted, absent: t.outcome.Absent, complete: t.outcome.Complete, problems: t.outcome.Problems,
 		leftOut: t.outcome.Notes, told: told, accepted: w.Gone != nil && w.Gone(t.source.ID), keeps: keeps, now: w.Now,
-		seen: func() []document.Placement { return w.seenPlaces(t) },
+		seen: func() []document.Placement { return w.seenPlaces(t) }, talk: talk,
 	}, rows)
 	t.unseen = len(rows) - len(t.verdict.deleted)
 	return rows, nil
@@ -44,17 +51,26 @@ func (w *work) missing(t *tally, seen map[string]bool) ([]*document.Row, error) 
 // talk reports that one of the sessions that were seen has a message: side files, lists of
 // names and empty transcripts are no conversation.
 func (w *work) talk() (bool, error) {
+	for i := range w.tallies {
+		if talk, err := w.talks(&w.tallies[i]); talk || err != nil {
+			return talk, err
+		}
+	}
+	return false, nil
+}
+
+// talks reports the same of one source.
+func (w *work) talks(t *tally) (bool, error) {
 	for i := range w.results {
-		if row := w.results[i].row; row != nil && row.Messages > 0 {
+		r := &w.results[i]
+		if r.session.Source == t.source.ID && (r.row != nil && r.row.Messages > 0 || r.failed && r.prior != nil && r.prior.Messages > 0) {
 			return true, nil
 		}
 	}
-	for i := range w.tallies {
-		for _, native := range w.tallies[i].retained {
-			row, err := w.published(&w.tallies[i], native)
-			if err != nil || row != nil && row.Messages > 0 {
-				return err == nil, err
-			}
+	for _, native := range t.retained {
+		row, err := w.published(t, native)
+		if err != nil || row != nil && row.Messages > 0 {
+			return err == nil, err
 		}
 	}
 	return false, nil
