@@ -63,7 +63,7 @@ func producerName(c *urfave.Context) (string, error) {
 // the pass may write nothing.
 func (v *invocation) openSigner(s *settings, dryRun bool) (publish.Signer, error) {
 	if dryRun {
-		signer, _, err := existingIdentity(s.State)
+		signer, _, err := v.existingIdentity(s.State)
 		return signer, err
 	}
 	state, err := ledger.OpenState(durable.OS(), s.State)

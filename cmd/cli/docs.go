@@ -131,11 +131,12 @@ var variables = []namedText{
 	{"AGENTSYNC_STORE", "the store, as --store"},
 	{"CLAUDE_CONFIG_DIR", "where Claude Code keeps its files"},
 	{"CODEX_HOME", "where Codex keeps its files"},
-	{"XDG_CONFIG_HOME, XDG_STATE_HOME", "where the configuration and the state folder stand"},
+	{"XDG_CONFIG_HOME, XDG_STATE_HOME, XDG_DATA_HOME", "where the configuration, the state folder and the store stand"},
 	{"COLUMNS", "the width of tables when there is no terminal to ask"},
 }
 
 var manualFiles = []namedText{
 	{"$XDG_CONFIG_HOME/agentsync/config.yaml", "the configuration; without it agents are looked for in their standard folders"},
-	{"$XDG_STATE_HOME/agentsync/", "this installation's memory, and the store when none is named"},
+	{"$XDG_STATE_HOME/agentsync/", "this installation's memory"},
+	{"$XDG_DATA_HOME/agentsync/store/", "the store, when none is named"},
 }

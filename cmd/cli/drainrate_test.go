@@ -49,7 +49,7 @@ func (s *shop) open(name string) (*publish.Target, *ledger.Commands, *worker.Wor
 		s.owner, err = ledger.OpenIdentity(state, rand.Reader)
 		must(err)
 	}
-	installation, err := ledger.OpenInstallation(state, rand.Reader)
+	installation, err := ledger.OpenInstallation(state, "", "", rand.Reader)
 	must(err)
 	place, err := folder.Open(filepath.Join(s.dir, "store"), true)
 	must(err)

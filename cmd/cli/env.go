@@ -22,6 +22,7 @@ type Env struct {
 	Home    string // "" when there is none
 	Dir     string // working directory, "" when it is gone
 	Program string // path of this program, "" when it is not known
+	Machine string // what tells this machine from others, "" when nothing does
 	Temp    string // folder for files that live no longer than the pass
 
 	Stdin          io.Reader
@@ -53,8 +54,7 @@ func processEnv(stdin io.Reader, stdout, stderr io.Writer) Env {
 		program = ""
 	}
 	env := Env{
-		Program: program,
-		Now:     time.Now, Getenv: os.Getenv, Home: home, Dir: dir, Temp: os.TempDir(),
+		Now: time.Now, Getenv: os.Getenv, Home: home, Dir: dir, Program: program, Machine: thisMachine(), Temp: os.TempDir(),
 		Stdin: stdin, Stdout: stdout, Stderr: stderr,
 		StdinTerminal:  isTerminal(stdin),
 		StdoutTerminal: isTerminal(stdout),

@@ -131,7 +131,7 @@ func (v *invocation) signedOptions(s *settings) (publish.Options, error) {
 	if err != nil {
 		return publish.Options{}, err
 	}
-	installation, err := ledger.OpenInstallation(state, rand.Reader)
+	installation, err := ledger.OpenInstallation(state, identity.DID(), v.env.Machine, rand.Reader)
 	if err != nil {
 		return publish.Options{}, err
 	}
@@ -154,7 +154,7 @@ func (v *invocation) signedOptions(s *settings) (publish.Options, error) {
 // store yet, one in memory stands for it, of an owner that lives as long as the pass.
 func (v *invocation) openForPlanning(ctx context.Context, s *settings) (target *publish.Target, done func(), err error) {
 	options := publish.Options{FS: durable.OS(), State: s.localFolder(), Rand: rand.Reader, Workers: workers()}
-	options.Signer, options.Installation, err = existingIdentity(s.State)
+	options.Signer, options.Installation, err = v.existingIdentity(s.State)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -181,19 +181,22 @@ func (v *invocation) openForPlanning(ctx context.Context, s *settings) (target *
 	return target, func() {}, err
 }
 
-// existingIdentity reads the owner's identity and the installation's id; without
-// them, a passing identity is drawn.
-func existingIdentity(folder string) (publish.Signer, string, error) {
+// existingIdentity reads the owner's identity and finds the installation's id, "" when
+// it has none yet; without a key, a passing identity is drawn.
+func (v *invocation) existingIdentity(folder string) (publish.Signer, string, error) {
 	_, err := durable.OS().Lstat(folder)
 	if err == nil {
 		var state *ledger.State
 		if state, err = ledger.OpenState(durable.OS(), folder); err != nil {
 			return nil, "", err
 		}
-		identity, missing := ledger.ReadIdentity(state)
-		installation, unnamed := ledger.ReadInstallation(state)
-		if err = errors.Join(missing, unnamed); err == nil {
-			return identity, installation, nil
+		var identity *ledger.Identity
+		if identity, err = ledger.ReadIdentity(state); err == nil {
+			installation, err := ledger.FindInstallation(state, identity.DID(), v.env.Machine)
+			if errors.Is(err, fs.ErrNotExist) {
+				err = nil
+			}
+			return identity, installation, err
 		}
 	}
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -90,7 +90,7 @@ func (v *invocation) openPruner(ctx context.Context, s *settings, apply bool) (*
 	}
 	options := publish.Options{FS: durable.OS(), Workers: workers(), Seen: seen}
 	if apply {
-		if options.Signer, options.Installation, err = existingIdentity(s.State); err != nil {
+		if options.Signer, options.Installation, err = v.existingIdentity(s.State); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -20,6 +20,7 @@ import (
 // Variables by which a script steers the program's surroundings.
 const (
 	clockVariable     = "TEST_NOW"          // the time, in RFC 3339
+	machineVariable   = "TEST_MACHINE"      // what tells the machine from others
 	interruptVariable = "TEST_INTERRUPT_AT" // interrupt itself at the n-th look at the clock
 	stuckVariable     = "TEST_STUCK"        // stay there, whatever else happens, and interrupt itself again
 )
@@ -46,6 +47,7 @@ func steer() {
 	testOnlyStarted = func(ctx context.Context) { running = ctx }
 	last, _ := strconv.ParseInt(os.Getenv(interruptVariable), 10, 64)
 	var looks atomic.Int64
+	testOnlyMachine = func() string { return os.Getenv(machineVariable) }
 	testOnlyNow = func() time.Time {
 		if looks.Add(1) == last {
 			interruptSelf()
@@ -93,7 +95,7 @@ func settle(env *testscript.Env) error {
 	env.Setenv("TZ", "UTC")
 	env.Setenv("DEMO", demo)
 	env.Setenv(clockVariable, "2026-03-01T12:00:00Z")
-	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "DSH_HOME",
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "DSH_HOME",
 		"AGENTSYNC_CONFIG", "AGENTSYNC_STATE", "AGENTSYNC_STORE", "COLUMNS"} {
 		env.Setenv(name, "")
 	}

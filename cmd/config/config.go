@@ -131,7 +131,7 @@ func readLimited(name string) ([]byte, error) {
 }
 
 // store settles which store is meant: the one typed, that of the file, or the folder
-// store in the state folder.
+// store in the data folder.
 func (r *reader) store(inFile string, config Config) (StoreURL, error) {
 	s := r.env.system()
 	var own StoreURL
@@ -151,5 +151,5 @@ func (r *reader) store(inFile string, config Config) (StoreURL, error) {
 	if inFile != "" {
 		return own, nil
 	}
-	return StoreURL{Scheme: "file", Path: s.join(config.State, storeName)}, nil
+	return StoreURL{Scheme: "file", Path: s.join(dataFolder(r.env, config.State), storeName)}, nil
 }

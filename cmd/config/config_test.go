@@ -133,7 +133,7 @@ func TestAnEmptyFileIsAConfigurationWithoutSources(t *testing.T) {
 	for _, text := range []string{"", "# only a comment\n", "---\n", "{}", "sources:\nstore:\nredact: ~\ncheckouts: null\n", "\xef\xbb\xbfredact: off\n"} {
 		name := write(t, text)
 		got, err := Load(name, at("/home/dev"))
-		if err != nil || got.File != name || got.Sources != nil || got.Redact || got.Store.Path != "/home/dev/.local/state/agentsync/store" {
+		if err != nil || got.File != name || got.Sources != nil || got.Redact || got.Store.Path != "/home/dev/.local/share/agentsync/store" {
 			t.Errorf("%q: %+v, %v", text, got, err)
 		}
 	}

@@ -10,7 +10,7 @@ const (
 	enabledDefault  = true
 	folderName      = "agentsync"
 	fileName        = "config.yaml"
-	storeName       = "store" // in the state folder, for a configuration without store
+	storeName       = "store" // in the data folder, for a configuration without store
 	maxFile         = 1 << 20 // bytes; far beyond any configuration written by hand
 	maxSourceID     = 256     // UTF-16 units, as in commands (spec 5.8)
 	setStateHint    = "--state DIR or AGENTSYNC_STATE=DIR"
@@ -78,6 +78,18 @@ func stateFolder(env Env) (string, error) {
 		folder = s.join(folder, "state")
 	}
 	return folder, nil
+}
+
+// dataFolder is where the store lies when none is named: $XDG_DATA_HOME/agentsync, by
+// default below ~/.local/share, apart from the state, so that the one can be deleted
+// without the other. Whoever names a state folder keeps everything in it; so does a
+// machine without a home.
+func dataFolder(env Env, state string) string {
+	folder := env.place("XDG_DATA_HOME", ".local/share")
+	if folder == "" || firstOf(env.State, env.getenv("AGENTSYNC_STATE")) != "" {
+		return state
+	}
+	return folder
 }
 
 func firstOf(values ...string) string {

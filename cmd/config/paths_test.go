@@ -173,3 +173,26 @@ func TestTheNearestKeyIsTheOneMeant(t *testing.T) {
 		}
 	}
 }
+
+func TestTheStoreStandsApartFromTheState(t *testing.T) {
+	for _, c := range []struct {
+		name, goos, home string
+		variables        []string
+		state            string // as named with --state
+		want             string
+	}{
+		{"linux", "linux", "/home/dev", nil, "", "/home/dev/.local/share/agentsync/store"},
+		{"linux with XDG", "linux", "/home/dev", []string{"XDG_STATE_HOME=/s", "XDG_DATA_HOME=/d"}, "", "/d/agentsync/store"},
+		{"no home", "linux", "", []string{"XDG_STATE_HOME=/s"}, "", "/s/agentsync/store"},
+		{"a named state folder holds everything", "linux", "/home/dev", nil, "/n", "/n/store"},
+		{"named by a variable", "linux", "/home/dev", []string{"AGENTSYNC_STATE=/n"}, "", "/n/store"},
+		{"macOS", "darwin", "/Users/dev", nil, "", "/Users/dev/Library/Application Support/agentsync/store"},
+		{"Windows", "windows", `C:\Users\dev`, []string{`LocalAppData=D:\Local`}, "", `D:\Local\agentsync\store`},
+	} {
+		env := at(c.home, c.variables...)
+		env.Goos, env.State = c.goos, c.state
+		if got, err := Load("", env); err != nil || got.Store.Path != c.want {
+			t.Errorf("%s: %q, want %q; %v", c.name, got.Store.Path, c.want, err)
+		}
+	}
+}
