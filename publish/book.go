@@ -131,6 +131,16 @@ func (b *claimBook) put(c *claim) {
 	b.bySource[c.SourceID][c.NativeID] = c
 }
 
+// alive counts the sessions of a source that are not deleted.
+func (b *claimBook) alive(source string) (n int) {
+	for _, c := range b.bySource[source] {
+		if c.Status != document.StatusDeleted {
+			n++
+		}
+	}
+	return n
+}
+
 func (b *claimBook) get(source, native string) *claim { return b.bySource[source][native] }
 
 // holds reports that a listed session is published as it is and from where it lies, as

@@ -9,6 +9,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"agentsync/collect"
+	"agentsync/hashgraph/digest"
 	"agentsync/publish/document"
 	"agentsync/publish/store"
 )
@@ -24,26 +25,34 @@ func (w *work) commit() error {
 		return err
 	}
 	w.settleClaims(changed)
-	w.report.Deleted = countStatus(changed, document.StatusDeleted)
+	w.report.Unfinished = false
+	if err := w.put(changed, w.sources, directories, false); err != nil {
+		return err
+	}
+	return w.recordComplete()
+}
+
+// put writes the changes as the next generation, over whatever others put meanwhile.
+func (w *work) put(changed []rowChange, sources func() []document.Source, dirs map[string]observation, onTheWay bool) error {
 	for {
-		done, err := w.tryCommit(changed, w.sources(), directories)
-		if err != nil {
-			return err
-		}
+		w.report.Deleted = countStatus(changed, document.StatusDeleted)
+		done, err := w.tryCommit(changed, sources(), dirs, onTheWay)
 		if done {
-			return w.recordComplete()
+			return nil
+		}
+		if err != nil && !w.overtaken() {
+			return err
 		}
 		if changed, err = w.rebase(changed); err != nil {
 			return err
 		}
-		w.report.Deleted = countStatus(changed, document.StatusDeleted)
 	}
 }
 
-// tryCommit writes one generation over the current base. It reports false when
-// another publisher put that generation first.
-func (w *work) tryCommit(changed []rowChange, sources []document.Source, dirs map[string]observation) (bool, error) {
-	root, same := w.nextRoot(changed, sources, dirs)
+// tryCommit writes one generation over the current base, which it then is. It reports
+// false when another publisher put that generation first.
+func (w *work) tryCommit(changed []rowChange, sources []document.Source, dirs map[string]observation, onTheWay bool) (bool, error) {
+	root, same := w.nextRoot(changed, sources, dirs, onTheWay)
 	if same {
 		w.report.Generation = root.Generation
 		w.remember(w.base, dirs)
@@ -67,13 +76,15 @@ func (w *work) tryCommit(changed []rowChange, sources []document.Source, dirs ma
 	g.root = root
 	w.report.Generation = root.Generation
 	w.remember(g, dirs)
+	w.base = g
 	return true, nil
 }
 
 // nextRoot is the root to write, its pages left out, and whether it would say
 // nothing new.
-func (w *work) nextRoot(changed []rowChange, sources []document.Source, dirs map[string]observation) (*document.Root, bool) {
-	root := &document.Root{OwnerDID: w.format.OwnerDID, SpaceDID: w.format.SpaceDID, Generation: 1, GeneratedAt: stamp(w.Now)}
+func (w *work) nextRoot(changed []rowChange, sources []document.Source, dirs map[string]observation, onTheWay bool) (*document.Root, bool) {
+	root := &document.Root{OwnerDID: w.format.OwnerDID, SpaceDID: w.format.SpaceDID, Generation: 1, GeneratedAt: stamp(w.Now),
+		Unfinished: onTheWay}
 	var before document.Root
 	if w.base != nil {
 		before = *w.base.root
@@ -81,8 +92,8 @@ func (w *work) nextRoot(changed []rowChange, sources []document.Source, dirs map
 	}
 	root.Total = totalAfter(before.Total, changed)
 	root.Sources = mergeSources(before.Sources, sources)
-	root.Checkouts = mergeCheckouts(before.Checkouts, w.checkouts(dirs), w.Installation, w.whole())
-	same := w.base != nil && len(changed) == 0 && !w.lostRecent && slices.EqualFunc(root.Sources, before.Sources, document.Source.Equal) &&
+	root.Checkouts = mergeCheckouts(before.Checkouts, w.checkouts(dirs), w.Installation, !onTheWay && w.whole())
+	same := w.base != nil && len(changed) == 0 && !w.lostRecent && before.Unfinished == onTheWay && slices.EqualFunc(root.Sources, before.Sources, document.Source.Equal) &&
 		slices.EqualFunc(root.Checkouts, before.Checkouts, sameCheckout)
 	if same {
 		return w.base.root, true
@@ -110,14 +121,15 @@ func (w *work) writeIndex(root *document.Root, changed []rowChange) (document.Li
 	if err != nil {
 		return document.Link{}, err
 	}
-	s := shelf{w.packer, w.bench(0).encoder, chooseMerge(files)}
-	if changed, err = w.merge(s.merged, changed); err != nil {
+	chosen, full := chooseMerge(files)
+	s, gone := shelf{w.packer, w.bench(0).encoder, chosen}, map[digest.Digest]bool{}
+	if changed, err = w.merge(s.merged, gone, changed); err != nil {
 		return document.Link{}, err
 	}
+	root.Files = w.drop(files, s.merged, gone, full >= sweepTier, changed)
 	if err := w.writePages(s, root, changed); err != nil {
 		return document.Link{}, err
 	}
-	root.Files = slices.DeleteFunc(files, func(f document.File) bool { return s.merged[f.Pack.Name] })
 	link, err := w.packer.write(s.enc, root.Text())
 	if err != nil {
 		return document.Link{}, err
@@ -292,20 +304,14 @@ func (w *work) changes(dirs map[string]observation) ([]rowChange, error) {
 	seen := map[string]bool{}
 	add := func(prior, row *document.Row) {
 		if row != nil {
-			if prior != nil {
-				row.Keep(prior)
-			}
-			row.Observed = w.number
-			out = append(out, rowChange{prior: prior, row: row})
+			out = append(out, w.change(prior, row))
 		}
 	}
 	for i := range w.results {
 		r := &w.results[i]
 		seen[r.session.Source+"\x00"+r.session.NativeID] = true
-		if r.failed {
-			add(r.prior, failed(r.prior))
-		} else {
-			add(r.prior, adopt(r.trusted(), r.row, next))
+		if !r.settled {
+			add(r.prior, r.outcome(next))
 		}
 	}
 	for i := range w.tallies {
@@ -331,6 +337,24 @@ func (w *work) changes(dirs map[string]observation) ([]rowChange, error) {
 		}
 	}
 	return out, nil
+}
+
+// outcome is the row to publish for a session that was read or could not be, nil when the
+// index says the same already.
+func (r *result) outcome(generation int64) *document.Row {
+	if r.failed {
+		return failed(r.prior)
+	}
+	return adopt(r.trusted(), r.row, generation)
+}
+
+// change is a row of this observation in the place of the prior one.
+func (w *work) change(prior, row *document.Row) rowChange {
+	if prior != nil {
+		row.Keep(prior)
+	}
+	row.Observed = w.number
+	return rowChange{prior: prior, row: row}
 }
 
 // published finds the row of a source's session.
@@ -359,35 +383,6 @@ func (w *work) unread(t *tally, dirs map[string]observation, add func(prior, row
 		}
 	}
 	return nil
-}
-
-// rebase reads the generation that another publisher put meanwhile, and keeps the
-// changes to rows of which it does not hold a newer observation.
-func (w *work) rebase(changed []rowChange) ([]rowChange, error) {
-	lib := w.library(w.ctx)
-	base, err := w.newest(lib)
-	if err != nil {
-		return nil, err
-	}
-	if err := ownsSources(base, w.Pass, w.Installation); err != nil {
-		return nil, err
-	}
-	w.base, w.index = base, newIndex(lib, base)
-	var out []rowChange
-	for _, c := range changed {
-		theirs, err := w.index.find(c.row.Key)
-		if err != nil {
-			return nil, err
-		}
-		if newer(theirs, c.row) {
-			w.claims.put(rowClaim(theirs, nil))
-			continue
-		}
-		c.prior = theirs
-		c.row.Revision = base.root.Generation + 1
-		out = append(out, c)
-	}
-	return w.ordered(out)
 }
 
 // observation is what Git said of one directory in this pass.
@@ -445,11 +440,15 @@ func gitPrint(g document.Git) uint64 {
 // settleClaims brings the claims in step with what is about to be published.
 func (w *work) settleClaims(changed []rowChange) {
 	for i := range w.results {
-		if r := &w.results[i]; !r.failed {
+		if r := &w.results[i]; !r.failed && !r.settled {
 			w.claims.put(&r.claim)
 			w.claims.stale = true
 		}
 	}
+	w.claimChanged(changed)
+}
+
+func (w *work) claimChanged(changed []rowChange) {
 	for _, c := range changed {
 		w.claims.put(rowClaim(c.row, w.claims.get(c.row.SourceID, c.row.NativeSessionID)))
 		w.claims.stale = true

@@ -27,6 +27,7 @@ type world struct {
 	id     *ledger.Identity
 	driver *fakedriver.Driver
 	now    time.Time
+	pause  func(int64) bool
 }
 
 func newWorld(t *testing.T, seed uint64, survival float64, id *ledger.Identity) *world {
@@ -58,7 +59,7 @@ func (w *world) publish() (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	return target.Publish(context.Background(), Pass{Sources: []collect.Driver{w.driver}, Now: w.now})
+	return target.Publish(context.Background(), Pass{Sources: []collect.Driver{w.driver}, Now: w.now, Pause: w.pause})
 }
 
 // change makes the next pass write all there is to write.

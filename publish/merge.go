@@ -3,6 +3,7 @@ package publish
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"agentsync/hashgraph/digest"
 	"agentsync/publish/document"
@@ -21,10 +22,15 @@ const (
 	tierMost  = 32 << 20 // bytes; larger packs stay as they are
 )
 
-// chooseMerge returns the packs to merge, none when no tier is full.
-func chooseMerge(files []document.File) map[digest.Digest]bool {
+// sweepTier is the tier whose merges also look which of the listed packs are still
+// linked: what that costs is divided among sixty-four publications or more.
+const sweepTier = 1
+
+// chooseMerge returns the packs to merge, none when no tier is full, and the highest tier
+// that is.
+func chooseMerge(files []document.File) (chosen map[digest.Digest]bool, full int) {
 	counts := map[int]int{}
-	full := -1
+	full = -1
 	for _, f := range files {
 		if t := tier(f.Size); t >= 0 {
 			if counts[t]++; counts[t] >= tierFull {
@@ -32,13 +38,13 @@ func chooseMerge(files []document.File) map[digest.Digest]bool {
 			}
 		}
 	}
-	chosen := map[digest.Digest]bool{}
+	chosen = map[digest.Digest]bool{}
 	for _, f := range files {
 		if t := tier(f.Size); t >= 0 && t <= full {
 			chosen[f.Pack.Name] = true
 		}
 	}
-	return chosen
+	return chosen, full
 }
 
 // tier returns a size's tier, -1 for a pack that stays as it is.
@@ -55,12 +61,14 @@ func tier(size int64) int {
 
 // merge copies what the index still needs from the chosen packs into the open one,
 // and returns the changes with the rows added whose documents moved. Moving changes
-// no document, only where rows say that it lies.
-func (w *work) merge(chosen map[digest.Digest]bool, changed []rowChange) ([]rowChange, error) {
+// no document, only where rows say that it lies. A chosen pack that cannot be read is
+// passed over and not chosen any more, and noted as gone when it is: whoever needs it will
+// say so.
+func (w *work) merge(chosen, gone map[digest.Digest]bool, changed []rowChange) ([]rowChange, error) {
 	if len(chosen) == 0 {
 		return changed, nil
 	}
-	m := mover{work: w, chosen: chosen, entries: map[document.Link]pack.Entry{}, moved: map[document.Link]document.Link{}, packs: &document.Packs{}}
+	m := mover{work: w, chosen: chosen, gone: gone, entries: map[document.Link]pack.Entry{}, moved: map[document.Link]document.Link{}, packs: &document.Packs{}}
 	keys, err := m.survey()
 	if err != nil {
 		return nil, err
@@ -91,6 +99,7 @@ func (w *work) merge(chosen map[digest.Digest]bool, changed []rowChange) ([]rowC
 type mover struct {
 	*work
 	chosen  map[digest.Digest]bool
+	gone    map[digest.Digest]bool
 	entries map[document.Link]pack.Entry
 	moved   map[document.Link]document.Link // a frame of several chunks moves once
 	packs   *document.Packs
@@ -105,6 +114,7 @@ func (m *mover) survey() (map[string]bool, error) {
 		var damaged *DamagedError
 		if errors.As(err, &damaged) {
 			delete(m.chosen, name)
+			m.gone[name] = errors.Is(err, store.ErrNotFound)
 		} else if err != nil {
 			return nil, fmt.Errorf("merge small packs: %w", err)
 		}
@@ -174,4 +184,31 @@ func (m *mover) copy(from document.Link) (document.Link, error) {
 	to, err := m.packer.add(e.ID, frame, int(e.Plain))
 	m.moved[from] = to
 	return to, err
+}
+
+// drop returns the files without those that the new generation does without: merged into
+// its own pack, gone, and, where a sweep is due, linked by nothing any more. A list that
+// names one too many is no harm but that it counts too much.
+func (w *work) drop(files []document.File, merged, gone map[digest.Digest]bool, sweep bool, changed []rowChange) []document.File {
+	needed := map[digest.Digest]bool{}
+	if sweep = sweep && w.base != nil; sweep {
+		seen := map[document.Link]bool{}
+		if err := w.mark(w.library(w.ctx), uint64(w.base.head.Generation), needed, seen); err != nil {
+			sweep = false // verify is who complains
+		}
+		for _, c := range changed {
+			for _, l := range slices.Concat([]document.Link{c.row.Table.Manifest, c.row.TableAt}, c.row.Table.Chunks, c.row.Table.ChunkPages) {
+				if l.Pack != nil {
+					needed[l.Pack.Name] = true
+				}
+			}
+		}
+		for _, f := range w.packer.files {
+			needed[f.Pack.Name] = true
+		}
+	}
+	return slices.DeleteFunc(files, func(f document.File) bool {
+		name := f.Pack.Name
+		return merged[name] || gone[name] || sweep && !needed[name]
+	})
 }

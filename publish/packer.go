@@ -31,6 +31,7 @@ type packer struct {
 	failed    error // of a pack that could not be closed
 	documents int
 	bytes     int64
+	before    int64 // of bytes, those that are in a generation
 }
 
 // add puts one compressed document into the open pack. A pack that has reached
@@ -116,6 +117,16 @@ func (p *packer) settle() error {
 	p.closing.Wait()
 	return p.failed
 }
+
+// since is how many bytes were added since the last generation.
+func (p *packer) since() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.bytes - p.before
+}
+
+// next begins the packs of the next generation.
+func (p *packer) next() { p.settled, p.files, p.before = false, nil, p.bytes }
 
 // discard forgets the open pack, and waits for those that are being closed.
 func (p *packer) discard() {

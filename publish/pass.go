@@ -12,6 +12,7 @@ import (
 	"agentsync/collect"
 	"agentsync/hashgraph"
 	"agentsync/publish/document"
+	"agentsync/publish/store"
 )
 
 // Pass is one publication.
@@ -37,6 +38,10 @@ type Pass struct {
 	Git func(dir string) (now document.Git, failed bool)
 	// Checkouts are the roots that a discovery found, nil when there was none.
 	Checkouts []string
+	// Pause says whether a pass that has written so many bytes of packs since its last
+	// generation puts one on the way, so that whoever interrupts it loses little. It is
+	// asked after every session that was read, by several goroutines in turn; nil is never.
+	Pause func(written int64) bool
 	// Progress is told of every session that is done, from several goroutines in turn.
 	Progress func(Progress)
 }
@@ -48,74 +53,6 @@ type Progress struct {
 	Done    int   // of them, read or retained
 	Bytes   int64 // read
 	Session string
-}
-
-// Session statuses in a report.
-const (
-	SessionPublished = "published"
-	SessionUnchanged = "unchanged"
-	SessionFailed    = "failed"
-)
-
-// SessionReport says what became of one session that was read.
-type SessionReport struct {
-	Key          string
-	Source       string
-	NativeID     string
-	Status       string
-	SnapshotHash string
-	ManifestHash string
-	Parts        int
-	Events       int
-	Messages     int
-	Damaged      int
-	Bytes        int64 // read
-	Size         int64 // of the session's own records
-	Waiting      int64 // bytes of an unfinished last line that was left to its writer
-	Partial      bool
-	Resumed      bool // read from its last part on
-	Mended       bool // its published copy was damaged, and has been written anew
-	Problems     []collect.Problem
-}
-
-// Report says what a pass did. Found is Published + Unchanged + Failed.
-type Report struct {
-	Found, Published, Unchanged, Failed int
-	Retained                            int // of Unchanged, those that were not opened
-	Deleted, Partial                    int
-	Mended                              int  // sessions whose published copy was damaged, and has been written anew
-	Unseen                              int  // published, not deleted, and not seen
-	Waiting                             int  // sessions with an unfinished last line that was left to its writer
-	Talk                                bool // a session that was seen has a message; asked for by the pass
-	Documents                           int
-	BytesWritten                        int64
-	BytesRead                           int64
-	Generation                          int64
-	Store                               string
-	Sources                             []SourceReport
-	Sessions                            []SessionReport
-	Notes                               []collect.Problem // what concerns no source
-}
-
-// SourceReport is one source's part of a pass.
-type SourceReport struct {
-	Source   collect.Descriptor
-	Absent   bool
-	Complete bool
-	Found    int
-	Unseen   int // published, not deleted, and not seen
-	Problems []collect.Problem
-	Notes    []collect.Problem
-}
-
-// Incomplete reports that something was not published that is there.
-func (r *Report) Incomplete() bool {
-	for _, s := range r.Sources {
-		if len(s.Problems) > 0 {
-			return true
-		}
-	}
-	return r.Failed > 0 || r.Waiting > 0
 }
 
 // work is the state of one running pass.
@@ -134,6 +71,7 @@ type work struct {
 	mu         sync.Mutex
 	results    []result
 	tallies    []tally
+	paused     bool // the workers stop after the session they read
 	report     Report
 }
 
@@ -143,6 +81,7 @@ type result struct {
 	prior   *document.Row
 	claim   claim
 	failed  bool
+	settled bool // it is in a generation on the way
 	session SessionReport
 }
 
@@ -167,7 +106,8 @@ type tally struct {
 }
 
 // Publish runs one pass. The report is good as far as the pass came, whatever the
-// error. A pass that finds nothing changed writes nothing.
+// error. A pass that finds nothing changed writes nothing. One that is interrupted
+// leaves what it has read as a generation on the way.
 func (t *Target) Publish(ctx context.Context, p Pass) (Report, error) {
 	w := &work{Target: t, Pass: p, ctx: ctx}
 	w.report.Store = t.Store.Location()
@@ -191,13 +131,17 @@ func (t *Target) Publish(ctx context.Context, p Pass) (Report, error) {
 	if w.number, err = w.draw(); err != nil {
 		return w.report, err
 	}
-	w.packer = &packer{ctx: ctx, store: t.Store}
+	w.packer = &packer{ctx: context.WithoutCancel(ctx), store: t.Store} // what was read is kept when the pass is interrupted
 	if p.DryRun {
 		w.packer.store = discarding{t.Store}
 	}
 	defer w.packer.discard()
 	for _, d := range p.Sources {
 		if err := w.source(d); err != nil {
+			if ctx.Err() != nil {
+				err = errors.Join(err, w.leave())
+			}
+			w.count()
 			return w.report, err
 		}
 	}
@@ -209,7 +153,19 @@ func (t *Target) Publish(ctx context.Context, p Pass) (Report, error) {
 	}
 	err = w.commit()
 	w.count()
+	w.sweep()
 	return w.report, err
+}
+
+// sweep removes what passes that died have left in the store, when this one wrote into it.
+func (w *work) sweep() {
+	sweeper, ok := w.Store.(store.Sweeper)
+	if !ok || w.DryRun || w.packer.documents == 0 {
+		return
+	}
+	if _, err := sweeper.Sweep(w.ctx, w.Now); err != nil {
+		w.report.Notes = append(w.report.Notes, collect.Problem{Code: "sweep", Message: err.Error()})
+	}
 }
 
 // draw takes the number of this observation, above all that are published.
@@ -271,6 +227,11 @@ func (w *work) source(d collect.Driver) error {
 		return keep
 	})
 	err := w.readAll(d, stream)
+	for err == nil && w.paused {
+		if err = w.onTheWay(d.Source()); err == nil {
+			err = w.readAll(d, stream)
+		}
+	}
 	if stop := d.Stop(); err == nil && stop != nil {
 		err = fmt.Errorf("stop source %s: %w", id, stop)
 	}
@@ -322,7 +283,7 @@ func (w *work) bench(i int) *bench {
 // next one read; only what concerns the whole pass is an error.
 func (w *work) pull(ctx context.Context, b *bench, d collect.Driver, stream *collect.Stream) error {
 	b.library = w.library(ctx)
-	for {
+	for !w.pausing() {
 		l, err := stream.Next(ctx)
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -340,15 +301,30 @@ func (w *work) pull(ctx context.Context, b *bench, d collect.Driver, stream *col
 		} else {
 			stream.Read(l, r.row.Status == document.StatusComplete)
 		}
-		w.mu.Lock()
-		w.results = append(w.results, r)
-		w.report.BytesRead += r.session.Bytes
-		if w.Progress != nil {
-			w.Progress(Progress{Source: d.Source().ID, Listed: stream.Outcome().Found, Done: len(w.results),
-				Bytes: w.report.BytesRead, Session: r.session.Key})
-		}
-		w.mu.Unlock()
+		w.took(r, Progress{Source: d.Source().ID, Listed: stream.Outcome().Found, Session: r.session.Key})
 	}
+	return nil
+}
+
+// took records a session that was read, and tells of it.
+func (w *work) took(r result, p Progress) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.results = append(w.results, r)
+	w.report.BytesRead += r.session.Bytes
+	if w.Progress != nil {
+		p.Done, p.Bytes = len(w.results), w.report.BytesRead
+		w.Progress(p)
+	}
+	if w.Pause != nil && !w.DryRun && w.Pause(w.packer.since()) {
+		w.paused = true
+	}
+}
+
+func (w *work) pausing() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.paused
 }
 
 // storeError marks a failure of the store, which ends the pass.

@@ -33,6 +33,13 @@ type PruneReport struct {
 	KeptHeads, KeptPacks int
 	KeptBytes            int64
 	Removed              []Pruned
+	// Waiting packs are needed by nothing that is published, and too young to be removed: a
+	// pass may be at work on them. Until is when the last of them is old enough.
+	Waiting      int
+	WaitingBytes int64
+	Until        time.Time
+
+	newest uint64 // number of the newest head that was looked at
 }
 
 // Prune removes heads beyond those kept, packs that no kept head reaches, and commands
@@ -57,10 +64,62 @@ func (t *Target) Prune(ctx context.Context, o PruneOptions) (PruneReport, error)
 	}
 	_, removed := thin(lists, o, "older list of receipts")
 	r.Removed = append(r.Removed, removed...)
-	if err := t.settledCommands(ctx, o, &r); err != nil || !o.Apply {
+	if err := t.settledCommands(ctx, o, &r); err != nil {
 		return r, err
 	}
-	return r, t.remove(ctx, r.Removed)
+	if !o.Apply {
+		return r, t.leftovers(ctx, o, &r)
+	}
+	if err := t.spare(ctx, &r); err != nil {
+		return PruneReport{}, err
+	}
+	if err := t.remove(ctx, r.Removed); err != nil {
+		return r, err
+	}
+	swept := PruneReport{}
+	if err := t.leftovers(ctx, o, &swept); err != nil || len(swept.Removed) == 0 {
+		return r, err
+	}
+	r.Removed = append(r.Removed, swept.Removed...)
+	_, err = t.Store.(store.Sweeper).Sweep(ctx, o.Now)
+	return r, err
+}
+
+// spare looks again, right before anything is removed, for generations that another
+// machine has put since the look before, and keeps what they need. It ends when there is
+// no further one.
+func (t *Target) spare(ctx context.Context, r *PruneReport) error {
+	seen := r.newest
+	for {
+		newest, err := store.Newest(ctx, t.Store, sessionsHead)
+		if err != nil || newest <= seen {
+			return err
+		}
+		needed, links := map[digest.Digest]bool{}, map[document.Link]bool{}
+		for n := seen + 1; n <= newest; n++ {
+			if err := t.mark(t.library(ctx), n, needed, links); err != nil {
+				return fmt.Errorf("mark what generation %d needs: %w", n, err)
+			}
+		}
+		seen = newest
+		r.Removed = slices.DeleteFunc(r.Removed, func(p Pruned) bool {
+			name, err := store.ParsePackName(p.Name)
+			return err == nil && needed[name]
+		})
+	}
+}
+
+// leftovers lists what processes that died have left on its way into the store.
+func (t *Target) leftovers(ctx context.Context, o PruneOptions, r *PruneReport) error {
+	sweeper, ok := t.Store.(store.Sweeper)
+	if !ok {
+		return nil
+	}
+	left, err := sweeper.Leftovers(ctx, o.Now)
+	for _, e := range left {
+		r.Removed = append(r.Removed, Pruned{e.Name, e.Size, "left by a pass that died"})
+	}
+	return err
 }
 
 // pruneSessions lists the generations and packs that go.
@@ -75,12 +134,21 @@ func (t *Target) pruneSessions(ctx context.Context, o PruneOptions, r *PruneRepo
 	kept, removed := thin(heads, o, "older generation")
 	for _, n := range kept {
 		r.KeptHeads++
+		r.newest = max(r.newest, n)
 		if err := t.mark(lib, n, needed, links); err != nil {
 			return fmt.Errorf("mark what generation %d needs: %w", n, err)
 		}
 	}
 	r.Removed = removed
 	return t.sweepable(ctx, o, needed, r)
+}
+
+func (r *PruneReport) wait(e store.Entry, grace time.Duration) {
+	r.Waiting++
+	r.WaitingBytes += e.Size
+	if old := e.Modified.Add(grace); old.After(r.Until) {
+		r.Until = old
+	}
 }
 
 // thin decides which states of a head stay, and which go, the oldest first up to the
@@ -172,9 +240,13 @@ func (t *Target) sweepable(ctx context.Context, o PruneOptions, needed map[diges
 		if err != nil {
 			return nil // not ours to judge
 		}
-		if needed[name] || o.Now.Sub(e.Modified) < o.Grace {
+		young := o.Now.Sub(e.Modified) < o.Grace
+		if needed[name] || young {
 			r.KeptPacks++
 			r.KeptBytes += e.Size
+			if !needed[name] {
+				r.wait(e, o.Grace)
+			}
 			return nil
 		}
 		r.Removed = append(r.Removed, Pruned{e.Name, e.Size, "no kept generation needs it"})

@@ -11,6 +11,75 @@ import (
 	"agentsync/publish/store"
 )
 
+// Session statuses in a report.
+const (
+	SessionPublished = "published"
+	SessionUnchanged = "unchanged"
+	SessionFailed    = "failed"
+)
+
+// SessionReport says what became of one session that was read.
+type SessionReport struct {
+	Key          string
+	Source       string
+	NativeID     string
+	Status       string
+	SnapshotHash string
+	ManifestHash string
+	Parts        int
+	Events       int
+	Messages     int
+	Damaged      int
+	Bytes        int64 // read
+	Size         int64 // of the session's own records
+	Waiting      int64 // bytes of an unfinished last line that was left to its writer
+	Partial      bool
+	Resumed      bool // read from its last part on
+	Mended       bool // its published copy was damaged, and has been written anew
+	Problems     []collect.Problem
+}
+
+// Report says what a pass did. Found is Published + Unchanged + Failed.
+type Report struct {
+	Found, Published, Unchanged, Failed int
+	Retained                            int // of Unchanged, those that were not opened
+	Deleted, Partial                    int
+	Mended                              int  // sessions whose published copy was damaged, and has been written anew
+	Unseen                              int  // published, not deleted, and not seen
+	Waiting                             int  // sessions with an unfinished last line that was left to its writer
+	Talk                                bool // a session that was seen has a message; asked for by the pass
+	Documents                           int
+	BytesWritten                        int64
+	BytesRead                           int64
+	Generation                          int64
+	Store                               string
+	Unfinished                          bool // the generation was left on the way, by a pass that did not come to its end
+	Sources                             []SourceReport
+	Sessions                            []SessionReport
+	Notes                               []collect.Problem // what concerns no source
+}
+
+// SourceReport is one source's part of a pass.
+type SourceReport struct {
+	Source   collect.Descriptor
+	Absent   bool
+	Complete bool
+	Found    int
+	Unseen   int // published, not deleted, and not seen
+	Problems []collect.Problem
+	Notes    []collect.Problem
+}
+
+// Incomplete reports that something was not published that is there.
+func (r *Report) Incomplete() bool {
+	for _, s := range r.Sources {
+		if len(s.Problems) > 0 {
+			return true
+		}
+	}
+	return r.Failed > 0 || r.Waiting > 0
+}
+
 // publishedErrors is how many problems a source row holds; the rest are counted.
 const publishedErrors = 50
 
@@ -39,11 +108,7 @@ func (w *work) sources() []document.Source {
 		if old != nil && old.Observed > w.number { // a newer pass published first
 			row = *old
 		}
-		for _, c := range w.claims.bySource[t.source.ID] {
-			if c.Status != document.StatusDeleted {
-				row.SessionCount++
-			}
-		}
+		row.SessionCount = w.claims.alive(t.source.ID)
 		out = append(out, row)
 	}
 	return out

@@ -17,6 +17,7 @@ import (
 	"agentsync/ledger/durable"
 	"agentsync/publish"
 	"agentsync/publish/document"
+	"agentsync/publish/store"
 )
 
 func (v *invocation) doctorVerb() *urfave.Command {
@@ -245,6 +246,7 @@ func (v *invocation) checkStore(ctx context.Context, s *settings) (published map
 	if err != nil {
 		checks = append(checks, fail("store", classify(ctx, err).hint, "cannot be written: %v", err))
 	}
+	checks = append(checks, checkLeftovers(ctx, target.Store, v.env.Now())...)
 	published, sources, read := publishedKeys(ctx, target)
 	return published, sources, append(checks, read)
 }
@@ -261,6 +263,26 @@ func checkOwner(ctx context.Context, s *settings, target *publish.Target) []chec
 		return []check{fail("store", classify(ctx, err).hint, "a publish would end with %d: %v", exitStopped, err)}
 	}
 	return nil
+}
+
+// checkLeftovers names what passes that died have left in the store.
+func checkLeftovers(ctx context.Context, s store.Store, now time.Time) []check {
+	sweeper, ok := s.(store.Sweeper)
+	if !ok {
+		return nil
+	}
+	left, err := sweeper.Leftovers(ctx, now)
+	if err != nil {
+		return []check{warn("store", "", "%v", err)}
+	}
+	var size int64
+	for _, e := range left {
+		size += e.Size
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return []check{warn("store", "agentsync prune --apply", "passes that died have left %s, %s", counted(len(left), "file", "files"), bytesText(size))}
 }
 
 func publishedKeys(ctx context.Context, target *publish.Target) (map[string]bool, []document.Source, check) {

@@ -115,6 +115,9 @@ func classify(ctx context.Context, err error) *failure {
 		if c := (&concern{}); errors.As(err, &c) && c.applying {
 			hint = "the plan is still applying: agentsync dirsync apply " + planDigits(c.plan)
 		}
+		if k := (&keptError{}); errors.As(err, &k) {
+			hint = k.hint
+		}
 		return &failure{exit: exitInterrupted, hint: hint, retryable: true, err: stopped}
 	}
 	var known *failure
@@ -133,6 +136,16 @@ func classify(ctx context.Context, err error) *failure {
 	}
 	return &failure{exit: exitFailed, err: err}
 }
+
+// keptError is what ended a pass early, with what holds of it and how to go on.
+type keptError struct {
+	hint string
+	err  error
+}
+
+func (e *keptError) Error() string { return e.err.Error() }
+
+func (e *keptError) Unwrap() error { return e.err }
 
 // pathOf returns the file that an error of the system speaks of.
 func pathOf(err error) string {

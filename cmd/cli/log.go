@@ -35,6 +35,7 @@ type generationObject struct {
 	Sessions     *int   `json:"sessions,omitempty"`
 	Packs        *int   `json:"packs,omitempty"`
 	Size         *int64 `json:"size,omitempty"`
+	Unfinished   bool   `json:"unfinished,omitempty"`
 }
 
 // logSummary ends the list. Pruned counts the generations before the oldest kept one.
@@ -66,7 +67,7 @@ func generationOf(ctx context.Context, target *publish.Target, e publish.LogEntr
 			size += file.Size
 		}
 	}
-	o.Sessions, o.Packs, o.Size = &e.Root.Total, &count, &size
+	o.Sessions, o.Packs, o.Size, o.Unfinished = &e.Root.Total, &count, &size, e.Root.Unfinished
 	return o
 }
 
@@ -116,6 +117,9 @@ func (v *invocation) showLog(list []generationObject, summary logSummary) error 
 		sessions, packs, size := "?", "?", "?"
 		if g.Sessions != nil {
 			sessions, packs, size = number(*g.Sessions), number(*g.Packs), bytesText(*g.Size)
+		}
+		if g.Unfinished {
+			sessions += " on the way"
 		}
 		t.row(number(int(g.Generation)), timeText(&g.Time), sessions, packs, size, shortDID(g.Writer), shortDID(g.Installation))
 	}

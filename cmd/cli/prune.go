@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	urfave "github.com/urfave/cli/v2"
@@ -42,14 +43,17 @@ type prunedObject struct {
 
 // pruneSummary ends a prune.
 type pruneSummary struct {
-	Type        string `json:"message_type"`
-	Applied     bool   `json:"applied"`
-	Removed     int    `json:"removed"`
-	RemovedSize int64  `json:"removed_size"`
-	Generations int    `json:"generations"`
-	Packs       int    `json:"packs"`
-	PackSize    int64  `json:"pack_size"`
-	Store       string `json:"store"`
+	Type         string `json:"message_type"`
+	Applied      bool   `json:"applied"`
+	Removed      int    `json:"removed"`
+	RemovedSize  int64  `json:"removed_size"`
+	Generations  int    `json:"generations"`
+	Packs        int    `json:"packs"`
+	PackSize     int64  `json:"pack_size"`
+	Waiting      int    `json:"waiting"`
+	WaitingSize  int64  `json:"waiting_size"`
+	WaitingUntil string `json:"waiting_until,omitempty"`
+	Store        string `json:"store"`
 }
 
 func (v *invocation) prune(ctx context.Context, c *urfave.Context) error {
@@ -108,7 +112,10 @@ func (v *invocation) pruneStore(ctx context.Context, s *settings, o publish.Prun
 		return err
 	}
 	summary := pruneSummary{Type: "summary", Applied: o.Apply, Removed: len(report.Removed), Generations: report.KeptHeads,
-		Packs: report.KeptPacks, PackSize: report.KeptBytes, Store: target.Store.Location()}
+		Packs: report.KeptPacks, PackSize: report.KeptBytes, Waiting: report.Waiting, WaitingSize: report.WaitingBytes, Store: target.Store.Location()}
+	if report.Waiting > 0 {
+		summary.WaitingUntil = report.Until.UTC().Format(storedTime)
+	}
 	t := newTable(column{title: "NAME", flexible: true}, column{title: "SIZE", right: true}, column{title: "WHY"})
 	for _, p := range report.Removed {
 		summary.RemovedSize += p.Bytes
@@ -150,6 +157,10 @@ func pruneAll(ctx context.Context, target *publish.Target, o publish.PruneOption
 
 func (v *invocation) endPrune(s pruneSummary) error {
 	kept := counted(s.Generations, "generation", "generations") + " and " + counted(s.Packs, "pack", "packs") + " (" + bytesText(s.PackSize) + ") stay"
+	if s.Waiting > 0 {
+		kept += fmt.Sprintf(", of which nobody needs %s (%s): removable from %s on", counted(s.Waiting, "pack", "packs"),
+			bytesText(s.WaitingSize), timeText(&s.WaitingUntil))
+	}
 	switch {
 	case s.Removed == 0:
 		return v.out.note("nothing to remove; %s", kept)

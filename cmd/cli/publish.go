@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	urfave "github.com/urfave/cli/v2"
 
@@ -62,6 +63,7 @@ type publishSummary struct {
 	Retained     int    `json:"retained"`
 	Complete     bool   `json:"complete"`
 	DryRun       bool   `json:"dry_run"`
+	Unfinished   bool   `json:"unfinished"`
 }
 
 // publishedObject is what became of one session that was read, in JSON.
@@ -112,7 +114,7 @@ func (v *invocation) publish(ctx context.Context, c *urfave.Context) error {
 	}
 	report, err := v.lockedPass(ctx, s, pass)
 	if err != nil {
-		return err
+		return v.leftOnTheWay(report, err)
 	}
 	if err := v.showPublished(report, pass.DryRun); err != nil {
 		return err
@@ -129,6 +131,17 @@ func (v *invocation) publish(ctx context.Context, c *urfave.Context) error {
 		}
 	}
 	return v.out.partial()
+}
+
+// leftOnTheWay says what holds of a pass that did not come to its end.
+func (v *invocation) leftOnTheWay(report publish.Report, err error) error {
+	if !report.Unfinished {
+		return &keptError{"nothing of this pass is in the store; what was published before stands; run it again: agentsync publish", err}
+	}
+	if err := v.showPublished(report, false); err != nil {
+		return err
+	}
+	return &keptError{fmt.Sprintf("what was read so far is in generation %d; to go on from there: agentsync publish", report.Generation), err}
 }
 
 // lockedPass runs the pass under the pass lock. A dry run writes nothing, the lock
@@ -165,11 +178,32 @@ func (v *invocation) publishPass(ctx context.Context, s *settings, pass publish.
 		meter.grow(int64(p.Listed))
 		meter.set(int64(p.Done))
 	}
+	pass.Pause = v.pauses()
 	report, err := target.Publish(ctx, pass)
 	if err == nil && !pass.DryRun {
 		err = s.rememberFolders(ctx, report)
 	}
 	return report, err
+}
+
+// A long pass puts a generation on the way after so many bytes, or so long: what a limit of
+// a CI job or a unit leaves no time for is then less than this.
+const (
+	wayBytes = 128 << 20
+	wayTime  = time.Minute
+)
+
+// pauses decides when a pass puts a generation on the way.
+func (v *invocation) pauses() func(written int64) bool {
+	last := v.env.Now()
+	return func(written int64) bool {
+		now := v.env.Now()
+		if written < wayBytes && (written == 0 || now.Sub(last) < wayTime) {
+			return false
+		}
+		last = now
+		return true
+	}
 }
 
 // showPublished prints what a pass did.
@@ -181,7 +215,7 @@ func (v *invocation) showPublished(report publish.Report, dryRun bool) error {
 	}
 	for _, n := range report.Notes {
 		if !v.out.asJSON {
-			v.out.warn("%s", n.Message)
+			v.out.warn("%s", withPath(n.Message, n.Path))
 		} else if err := v.out.object(noteObject{"note", "", n.Code, n.Message, n.Path}); err != nil {
 			return err
 		}
@@ -189,7 +223,7 @@ func (v *invocation) showPublished(report publish.Report, dryRun bool) error {
 	summary := publishSummary{
 		"summary", report.Found, report.Published, report.Unchanged, report.Failed, report.Deleted, report.Unseen, report.Partial, report.Waiting, report.Mended,
 		report.Documents, report.BytesWritten, report.Generation, report.Store, report.BytesRead, report.Retained,
-		!report.Incomplete(), dryRun,
+		!report.Incomplete() && !report.Unfinished, dryRun, report.Unfinished,
 	}
 	if v.out.asJSON {
 		return v.out.object(summary)
@@ -212,6 +246,8 @@ func (s publishSummary) text() string {
 	switch {
 	case s.DryRun:
 		b.WriteString("; dry run, nothing was written")
+	case s.Unfinished:
+		fmt.Fprintf(&b, "; interrupted, generation %d of %s holds these", s.Generation, s.Store)
 	case s.Documents == 0:
 		fmt.Fprintf(&b, "; nothing written, generation %d of %s stands", s.Generation, s.Store)
 	default:

@@ -150,6 +150,9 @@ func (v *invocation) lookAtStore(ctx context.Context, s *settings, got *screen) 
 			}
 		}
 	}
+	if newest.Unfinished {
+		got.warn("the newest generation was left on the way by a pass that was interrupted, or is at work", "agentsync publish")
+	}
 	got.judge()
 	unlooked, err := s.unlooked(view.Root().Sources)
 	if err != nil {

@@ -123,14 +123,28 @@ func IsTemp(name string) bool {
 // given time, and returns how many. A live writer's file is younger than any sensible
 // limit, so a day is safe. An absent folder holds none.
 func SweepTemps(fsys FS, dir string, before time.Time) (int, error) {
+	old, err := OldTemps(fsys, dir, before)
+	if err != nil {
+		return 0, err
+	}
+	for n, info := range old {
+		if err := fsys.Remove(filepath.Join(dir, info.Name())); err != nil && !isNotExist(err) {
+			return n, fmt.Errorf("sweep %s: %w", dir, err)
+		}
+	}
+	return len(old), nil
+}
+
+// OldTemps lists what SweepTemps would remove.
+func OldTemps(fsys FS, dir string, before time.Time) ([]fs.FileInfo, error) {
 	entries, err := fsys.ReadDir(dir)
 	if isNotExist(err) {
-		return 0, nil
+		return nil, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("sweep %s: %w", dir, err)
+		return nil, fmt.Errorf("list %s: %w", dir, err)
 	}
-	removed := 0
+	var old []fs.FileInfo
 	for _, entry := range entries {
 		if !IsTemp(entry.Name()) || !entry.Type().IsRegular() {
 			continue
@@ -139,12 +153,9 @@ func SweepTemps(fsys FS, dir string, before time.Time) (int, error) {
 		if err != nil || !info.ModTime().Before(before) {
 			continue // gone meanwhile, or young
 		}
-		if err := fsys.Remove(filepath.Join(dir, entry.Name())); err != nil && !isNotExist(err) {
-			return removed, fmt.Errorf("sweep %s: %w", dir, err)
-		}
-		removed++
+		old = append(old, info)
 	}
-	return removed, nil
+	return old, nil
 }
 
 // writeTemp writes content to a temporary file beside path and returns its name. On

@@ -179,8 +179,9 @@ type Root struct {
 	SpaceDID    string
 	Generation  int64
 	GeneratedAt string
-	Total       int // sessions that are not deleted
-	Older       int // of them, those not in the recent index
+	Unfinished  bool // left on the way by a pass that had not come to its end
+	Total       int  // sessions that are not deleted
+	Older       int  // of them, those not in the recent index
 	Sources     []Source
 	Checkouts   []Checkout
 	Files       []File
@@ -195,6 +196,9 @@ func (root *Root) Text() []byte {
 	b.Key("ownerDid").String(root.OwnerDID).Key("spaceDid").String(root.SpaceDID)
 	b.Key("generation").Int(root.Generation).Key("generatedAt").String(root.GeneratedAt)
 	b.Key("totalSessionCount").Int(int64(root.Total)).Key("olderSessionCount").Int(int64(root.Older))
+	if root.Unfinished {
+		b.Key("unfinished").Bool(true)
+	}
 	b.Key("sources").Array()
 	for i := range root.Sources {
 		root.Sources[i].build(b)
@@ -265,6 +269,9 @@ func ParseRoot(doc []byte, own *Pack, known *Packs) (*Root, error) {
 		OwnerDID: r.str("ownerDid"), SpaceDID: r.str("spaceDid"), Generation: r.count("generation"),
 		GeneratedAt: r.str("generatedAt"), Total: int(r.count("totalSessionCount")),
 		Older: int(r.count("olderSessionCount")),
+	}
+	if on := r.flag("unfinished"); on != nil {
+		root.Unfinished = *on
 	}
 	for _, v := range r.list("sources") {
 		root.Sources = append(root.Sources, r.sub(v).source(r))

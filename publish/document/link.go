@@ -16,6 +16,15 @@ type Link struct {
 	Length int64 // bytes of the frame
 }
 
+// Place is a link's place as a key: equal for equal places, whoever read the links.
+type Place struct {
+	Pack   digest.Digest
+	Offset int64
+}
+
+// Place returns where the link leads.
+func (l Link) Place() Place { return Place{l.Pack.Name, l.Offset} }
+
 // IsZero reports the link to nothing.
 func (l Link) IsZero() bool { return l.Pack == nil }
 

@@ -356,3 +356,15 @@ func ParseTable(doc []byte, key string, own *Pack, known *Packs) (Table, error) 
 func (t *Table) Clone() Table {
 	return Table{t.Manifest, slices.Clone(t.Chunks), slices.Clone(t.ChunkPages)}
 }
+
+// Links are the table's links, in the order of its fields.
+func (t *Table) Links() []*Link {
+	out := []*Link{&t.Manifest}
+	for i := range t.Chunks {
+		out = append(out, &t.Chunks[i])
+	}
+	for i := range t.ChunkPages {
+		out = append(out, &t.ChunkPages[i])
+	}
+	return out
+}

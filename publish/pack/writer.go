@@ -75,14 +75,15 @@ func (w *Writer) Count() int {
 	return w.count
 }
 
-// Commit ends the pack and stores it, durably, under the name it returns. A pack of
-// that name already in s is read through: a sound one is success, and a damaged one is
-// left alone, while the pack takes another name. The writer is closed either way.
+// Commit ends the pack and stores it, durably, under the name it returns. A pack of that
+// name already in s is left alone, and this one takes another name: the other may be
+// damaged, or one that a killed pass left and that a prune is about to remove. The writer
+// is closed either way.
 func (w *Writer) Commit(ctx context.Context, s store.Store) (digest.Digest, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	name, standing, err := w.finish(ctx, s)
-	if err != nil || standing {
+	name, err := w.finish(ctx, s)
+	if err != nil {
 		err = errors.Join(err, w.discard())
 	} else {
 		w.err = errClosed
@@ -96,30 +97,30 @@ func (w *Writer) Commit(ctx context.Context, s store.Store) (digest.Digest, erro
 	return name, nil
 }
 
-// variants is how many names a pack may have.
-const variants = 8
+// variants is how many names a pack may have: passes that write the very same are few.
+const variants = 1000
 
-// finish names the pack and writes its end, unless it stands in s already.
-func (w *Writer) finish(ctx context.Context, s store.Store) (name digest.Digest, standing bool, err error) {
+// finish names the pack by a name that s does not have, and writes its end.
+func (w *Writer) finish(ctx context.Context, s store.Store) (name digest.Digest, err error) {
 	if w.err != nil {
-		return name, false, w.err
+		return name, w.err
 	}
-	var end []byte
 	for variant := range uint64(variants) {
-		end = appendTrailer(slices.Clip(w.table), len(w.table), w.count, variant)
+		end := appendTrailer(slices.Clip(w.table), len(w.table), w.count, variant)
 		name = digest.Sum(end)
-		var damage *CorruptError
-		if standing, err = stands(ctx, s, name); !errors.As(err, &damage) {
-			break
+		_, err := s.Stat(ctx, store.PackName(name))
+		if err == nil {
+			continue
 		}
+		if !errors.Is(err, store.ErrNotFound) {
+			return name, err
+		}
+		if err := w.write(end); err != nil {
+			return name, err
+		}
+		return name, w.flush()
 	}
-	if err != nil || standing {
-		return name, standing, err
-	}
-	if err := w.write(end); err != nil {
-		return name, false, err
-	}
-	return name, false, w.flush()
+	return name, fmt.Errorf("all %d names of it are taken", variants)
 }
 
 // stands reports whether a pack of that name is in s, and sound.

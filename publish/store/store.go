@@ -32,6 +32,15 @@ type Store interface {
 	Location() string
 }
 
+// Sweeper is a Store where a process that dies may leave content that never got a name.
+type Sweeper interface {
+	// Leftovers lists such content, that no live process writes any more at the time now,
+	// under names that only say where it lies.
+	Leftovers(ctx context.Context, now time.Time) ([]Entry, error)
+	// Sweep removes it, and returns how many there were.
+	Sweep(ctx context.Context, now time.Time) (int, error)
+}
+
 // Staged is content on its way to a name.
 type Staged interface {
 	Write(p []byte) (int, error)

@@ -147,6 +147,22 @@ func (s *Store) Hint(ctx context.Context, name string, content []byte) error {
 // oldStaged is the age at which staged content has no live writer any more.
 const oldStaged = 24 * time.Hour
 
+// Leftovers lists what Sweep would remove.
+func (s *Store) Leftovers(ctx context.Context, now time.Time) ([]store.Entry, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	old, err := durable.OldTemps(s.disk, filepath.Join(s.root, stagingFolder), now.Add(-oldStaged))
+	if err != nil {
+		return nil, fmt.Errorf("look for staged content: %w", readError(err))
+	}
+	entries := make([]store.Entry, len(old))
+	for i, info := range old {
+		entries[i] = store.Entry{Name: stagingFolder + "/" + info.Name(), Size: info.Size(), Modified: info.ModTime()}
+	}
+	return entries, nil
+}
+
 // Sweep removes staged content that has lain for more than a day at the time now, left
 // by processes that died, and returns how many files that were.
 func (s *Store) Sweep(ctx context.Context, now time.Time) (int, error) {
