@@ -141,3 +141,18 @@ func BenchmarkSessionKey(b *testing.B) {
 		_, _ = SessionKey("codex", "01a22bac-7f3b-7890-8b9a-8fe7a533471a")
 	}
 }
+
+func TestDotsAreNoSource(t *testing.T) {
+	for _, id := range []string{".", "..", " .. "} {
+		var wrong *KeyError
+		if got, err := SourceID(id); !errors.As(err, &wrong) {
+			t.Errorf("%q is %q, %v", id, got, err)
+		}
+		if key, err := SessionKey(id, "x"); err == nil {
+			t.Errorf("%q has the key %q", id, key)
+		}
+	}
+	if id, err := SourceID("..."); err != nil || id != "..." {
+		t.Errorf("three dots: %q, %v", id, err)
+	}
+}

@@ -386,6 +386,9 @@ func (v *invocation) reportUnrestored(f publish.RestoredFile) exitCode {
 		known.exit = exitPartial
 	}
 	known.session = f.Key
+	if known.path == "" {
+		known.path = f.Path
+	}
 	if known.hint == "" {
 		known.hint = "restore it elsewhere: agentsync restore --to DIR " + f.Key
 	}

@@ -162,3 +162,40 @@ func TestASourceIsPutWhereItLies(t *testing.T) {
 		t.Errorf("one %+v, two %+v", one, two)
 	}
 }
+
+func TestADriverNamesThePlacesItRestoresTo(t *testing.T) {
+	for _, kind := range drivers.Kinds() {
+		restores := drivers.Restores(kind)
+		if restores == nil {
+			t.Fatalf("%s names none", kind)
+		}
+		for path, want := range map[string]string{
+			"projects/-a/x.jsonl":                 drivers.Claude,
+			"projects/-a/x/tool-results/y.txt":    drivers.Claude,
+			"projects/-a/memory/notes.md":         drivers.Claude,
+			"projects/x.jsonl":                    "",
+			"projects/":                           "",
+			"projects":                            "",
+			"settings.json":                       "",
+			".credentials.json":                   "",
+			"sessions/2026/01/02/rollout-a.jsonl": drivers.Codex,
+			"archived_sessions/rollout-a.jsonl":   drivers.Codex,
+			"session_index.jsonl":                 drivers.Codex + drivers.ACP,
+			"sessions":                            "",
+			"auth.json":                           "",
+			"config.toml":                         "",
+			"one.jsonl":                           drivers.ACP,
+			"%2F..%2Fone.jsonl":                   drivers.ACP,
+			"%6Fne.jsonl":                         "",
+			"a b.jsonl":                           "",
+			"one.txt":                             "",
+		} {
+			if restores(path) != strings.Contains(want, kind) {
+				t.Errorf("%s restores to %s: %t", kind, path, restores(path))
+			}
+		}
+	}
+	if drivers.Restores("unknown") != nil {
+		t.Error("a driver that is not there names places")
+	}
+}

@@ -63,6 +63,8 @@ func TestRowPage(t *testing.T) {
 			{SchemaRowPage, SchemaNode}, {`"syncStatus":"complete"`, `"syncStatus":7`}, {`"key":`, `"kex":`},
 			{`"manifestHash":"sha256:`, `"manifestHash":"sha256:Z`}, {`"packs":["`, `"packs":["../`}, {`[1,100,20]`, `[9,100,20]`},
 			{`[1,100,20]`, `[1,-100,20]`}, {`[1,100,20]`, `[1,100,0]`}, {`[1,100,20]`, `[1,100]`}, {`"size":10`, `"size":-1`},
+			{`"sourceId":"codex"`, `"sourceId":".."`}, {`"sourceId":"codex"`, `"sourceId":"."`}, {`"sourceId":"codex"`, `"sourceId":""`},
+			{`"sourceId":"codex"`, `"sourceId":" codex"`},
 		} {
 			bad := bytes.Replace(doc, []byte(change[0]), []byte(change[1]), 1)
 			if bytes.Equal(bad, doc) {
