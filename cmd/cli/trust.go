@@ -19,7 +19,7 @@ func (v *invocation) trustVerb() *urfave.Command {
 		ArgsUsage: "[DID]",
 		Description: "Whose store it is and how far it had come is remembered and compared on every read; what is behind that, or another " +
 			"store, ends with exit code 5. This accepts what is there now, and shows what was seen before. Another owner must be named. " +
-			"The next publish brings back from their files all sessions of this machine that the store has lost.",
+			"The next publish brings back from their files all sessions of this machine that the store has lost, and the next drain the receipts.",
 		UsageText: "agentsync trust\nagentsync trust did:key:z6Mk…",
 		Action:    action(0, 1, v.trust),
 	}
@@ -42,29 +42,58 @@ func (v *invocation) trust(ctx context.Context, c *urfave.Context) error {
 	if err != nil {
 		return err
 	}
-	return v.withLock(ctx, s.State, publishLock, "trust", func(ctx context.Context) error {
-		if _, err := ledger.OpenState(durable.OS(), s.State); err != nil {
-			return err
-		}
-		seen, err := ledger.OpenSeen(durable.OS(), s.localFolder(), false)
-		var corrupt *ledger.CorruptError
-		if err != nil && !errors.As(err, &corrupt) {
-			return err
-		}
-		there, err := lookAtPlace(ctx, s)
-		if err != nil {
-			return err
-		}
-		if err := newsNamed(c.Args().First(), seen.Sight(), there, corrupt != nil); err != nil {
-			return err
-		}
-		before := seen.Sight()
-		if err := seen.Replace(there); err != nil {
-			return err
-		}
-		return v.showTrust(trustObject{"trust", s.Store.String(), there.OwnerDID, there.SpaceDID, publish.SeenGeneration(there),
-			before.OwnerDID, before.SpaceDID, publish.SeenGeneration(before)})
+	return v.withLock(ctx, s.State, drainLock, "trust", func(ctx context.Context) error {
+		return v.withLock(ctx, s.State, publishLock, "trust", func(ctx context.Context) error { return v.accept(ctx, s, c.Args().First()) })
 	})
+}
+
+// accept makes what is at the store's place all that was seen.
+func (v *invocation) accept(ctx context.Context, s *settings, did string) error {
+	if _, err := ledger.OpenState(durable.OS(), s.State); err != nil {
+		return err
+	}
+	seen, err := ledger.OpenSeen(durable.OS(), s.localFolder(), false)
+	var corrupt *ledger.CorruptError
+	if err != nil && !errors.As(err, &corrupt) {
+		return err
+	}
+	there, err := lookAtPlace(ctx, s)
+	if err != nil {
+		return err
+	}
+	if err := newsNamed(did, seen.Sight(), there, corrupt != nil); err != nil {
+		return err
+	}
+	before := seen.Sight()
+	if there.OwnerDID == before.OwnerDID && there.SpaceDID == before.SpaceDID {
+		if err := receiptsAgain(ctx, s); err != nil {
+			return err
+		}
+	}
+	if err := seen.Replace(there); err != nil {
+		return err
+	}
+	return v.showTrust(trustObject{"trust", s.Store.String(), there.OwnerDID, there.SpaceDID, publish.SeenGeneration(there),
+		before.OwnerDID, before.SpaceDID, publish.SeenGeneration(before)})
+}
+
+// receiptsAgain marks every receipt of this installation as awaiting publication: the
+// next drain publishes those that the store has lost.
+func receiptsAgain(ctx context.Context, s *settings) error {
+	book, err := ledger.OpenCommands(ctx, durable.OS(), s.localFolder())
+	if err != nil {
+		return err
+	}
+	var receipts []ledger.Receipt
+	for r, err := range book.All() {
+		if err == nil && r.Status.Terminal() { // a damaged line is told whenever the ledger is opened
+			receipts = append(receipts, r)
+		}
+	}
+	if len(receipts) > 0 {
+		err = book.Put(ctx, receipts...)
+	}
+	return errors.Join(err, book.Close())
 }
 
 // lookAtPlace returns what is to be seen at the store's place, the zero Sight for nothing.
