@@ -26,6 +26,7 @@ const (
 	CodeCancelled      = "cancelled"
 	CodeFolderMissing  = "folder-missing"  // a folder that the configuration names is not there
 	CodeLink           = "link-skipped"    // left out: a link that is not followed, or leads to what was taken
+	CodeAside          = "not-listed"      // the configuration leaves it aside
 	CodeLinkToNothing  = "link-to-nothing" // left out: a link that is followed and leads nowhere
 )
 
@@ -40,6 +41,7 @@ type inventory struct {
 	absent   bool
 	problems []Problem
 	notes    []Problem
+	aside    []Problem
 }
 
 func newInventory() *inventory {
@@ -51,6 +53,7 @@ func newInventory() *inventory {
 func (v *inventory) take(page Page) []Listing {
 	v.problems = append(v.problems, page.Problems...)
 	v.notes = append(v.notes, page.Notes...)
+	v.aside = append(v.aside, page.Aside...)
 	v.absent = v.absent || page.Absent
 	if len(page.Sessions) > MaxListings-v.listed {
 		v.fail(CodeCeiling, fmt.Sprintf("inventory lists more than %d sessions", MaxListings))

@@ -17,6 +17,9 @@ type Page struct {
 	Problems []Problem
 	// Notes are things seen and deliberately left out, such as a link that is not followed.
 	Notes []Problem
+	// Aside are places that the configuration leaves aside. There is nothing to tell of them,
+	// unless something was published from there.
+	Aside []Problem
 	// Absent reports that the source has no folder at all: nothing was listed because
 	// nothing is there. Absence alone never marks a session deleted. A folder that a
 	// configuration names and that is not there is a CodeFolderMissing problem as well.

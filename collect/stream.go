@@ -30,6 +30,7 @@ type Tally struct {
 	Incomplete []string  // native ids of sessions read whose history is not whole
 	Problems   []Problem // what could not be listed or read
 	Notes      []Problem // what was seen and left out on purpose
+	Aside      []Problem // places that the configuration leaves aside
 	Absent     bool      // the source has nothing on this machine
 	// Complete reports that the enumeration came to its end without a problem and that
 	// every session was retained, or read with its whole history. Only a complete tally
@@ -124,7 +125,7 @@ func (s *Stream) Outcome() Tally {
 	t := s.tally
 	t.Retained, t.Incomplete = slices.Clip(t.Retained), slices.Clip(t.Incomplete)
 	t.Problems, t.Notes = slices.Clip(s.pages.problems), slices.Clip(s.pages.notes)
-	t.Absent = s.pages.absent
+	t.Absent, t.Aside = s.pages.absent, s.pages.aside
 	settled := t.Read+t.Failed+len(t.Retained) == t.Found
 	t.Complete = s.pages.whole && settled && len(t.Problems) == 0 && len(t.Incomplete) == 0
 	return t

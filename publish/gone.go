@@ -33,6 +33,7 @@ type sight struct {
 	complete bool              // all of it could be listed and read
 	problems []collect.Problem // of the listing
 	leftOut  []collect.Problem // places that were left out
+	aside    []collect.Problem // places that the configuration leaves aside
 	told     []string          // paths of links to nothing that an earlier pass told of
 	accepted bool              // a person said that what is not seen is gone
 	keeps    time.Duration     // how long the agent keeps a session; 0 for ever
@@ -98,13 +99,14 @@ func (v *verdict) delete(rows []*document.Row) {
 // sessions stand, and returns the other sessions. A link to nothing, which a person wants
 // followed, is a problem the first time it is seen: what it leads to may be missing.
 func (v *verdict) hidden(s sight, unseen []*document.Row) (rest []*document.Row) {
-	if len(s.leftOut) == 0 {
+	leftOut := slices.Concat(s.leftOut, s.aside)
+	if len(leftOut) == 0 {
 		return unseen
 	}
-	behind := make([]int, len(s.leftOut))
+	behind := make([]int, len(leftOut))
 	for _, row := range unseen {
 		found := false
-		for i, p := range s.leftOut {
+		for i, p := range leftOut {
 			if stands(row.Placement, document.Placement(p.Place)) {
 				behind[i]++
 				found = true
@@ -115,14 +117,14 @@ func (v *verdict) hidden(s sight, unseen []*document.Row) (rest []*document.Row)
 		}
 	}
 	v.leftOut = nil
-	for i, p := range s.leftOut {
+	for i, p := range leftOut {
 		switch {
 		case behind[i] > 0:
 			p.Message += fmt.Sprintf("; %s published from there and not seen now", areText(behind[i], "session was", "sessions were"))
 			v.problems = append(v.problems, p)
 		case p.Code == collect.CodeLinkToNothing && !slices.Contains(s.told, p.Path):
 			v.problems = append(v.problems, p)
-		default:
+		case i < len(s.leftOut):
 			v.leftOut = append(v.leftOut, p)
 		}
 	}

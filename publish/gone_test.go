@@ -183,6 +183,32 @@ func TestALinkWhereCodexKeptADayDeletesNothing(t *testing.T) {
 	}
 }
 
+func TestWhatTheConfigurationLeavesAsideIsNotGone(t *testing.T) {
+	dir, d := goneClaude(t, collect.SourceConfig{})
+	b := newBed(t, d)
+	b.publish()
+	mustRename(t, filepath.Join(dir, "projects", "-p0"), filepath.Join(dir, "projects", "-home-dev-app"))
+	b.want(b.publish(), "complete:8")
+	narrow, err := claude.New(collect.SourceConfig{ID: "claude", Driver: claude.Kind, ConfigDir: dir, Cwd: "/home/dev/app"}, collect.Env{Now: noon})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.pass.Sources = []collect.Driver{narrow}
+	for range 2 {
+		b.want(b.publish(), "complete:4 stale:4", collect.CodeAside)
+	}
+	if err := os.Remove(filepath.Join(dir, "projects", "-home-dev-app", goneID(0)+".jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	b.want(b.publish(), "complete:3 deleted:1 stale:4", collect.CodeAside)
+	b.pass.Gone = func(string) bool { return true }
+	b.want(b.publish(), "complete:3 deleted:5")
+	b.pass.Gone = nil
+	if r := b.publish(); r.Incomplete() || len(r.Sources[0].Notes) != 0 {
+		t.Errorf("source %+v", r.Sources[0])
+	}
+}
+
 func TestAnEmptyFolderIsAGuard(t *testing.T) {
 	dir, d := goneClaude(t, collect.SourceConfig{})
 	b := newBed(t, d)

@@ -41,7 +41,7 @@ func (w *work) missing(t *tally, seen map[string]bool) ([]*document.Row, error) 
 	}
 	t.verdict = judge(sight{
 		unlisted: t.unlisted, absent: t.outcome.Absent, complete: t.outcome.Complete, problems: t.outcome.Problems,
-		leftOut: t.outcome.Notes, told: told, accepted: w.Gone != nil && w.Gone(t.source.ID), keeps: keeps, now: w.Now,
+		leftOut: t.outcome.Notes, aside: t.outcome.Aside, told: told, accepted: w.Gone != nil && w.Gone(t.source.ID), keeps: keeps, now: w.Now,
 		seen: func() []document.Placement { return w.seenPlaces(t) }, talk: talk,
 	}, rows)
 	t.unseen = len(rows) - len(t.verdict.deleted)

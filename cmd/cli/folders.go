@@ -207,6 +207,8 @@ func absenceHint(code, source string) string {
 		return "mount or bring back what is missing, or say that it is gone: " + acceptGone(source)
 	case collect.CodeFolderMissing:
 		return "mount it or correct the configuration; if it is gone for good: " + acceptGone(source)
+	case collect.CodeAside:
+		return "correct cwd in the configuration; if those sessions are to count as gone: " + acceptGone(source)
 	case collect.CodeLinkToNothing:
 		return "bring back what the link leads to, or remove the link; if what was there is gone for good: " + acceptGone(source)
 	case collect.CodeLink:

@@ -20,6 +20,7 @@ type session struct {
 // project folders by name, transcripts before what belongs to them.
 type catalog struct {
 	problems, notes []collect.Problem
+	aside           []collect.Problem
 	seen            []presence
 	sessions        []session
 	indexed         sync.Once
@@ -30,7 +31,7 @@ type catalog struct {
 // alone and the others behind their folder's name, then the path below it for what
 // belongs to a session, and names below the folder's for the rest.
 func newCatalog(roots []root, result scanResult, seen []presence) *catalog {
-	c := &catalog{problems: result.problems, notes: result.notes, seen: seen}
+	c := &catalog{problems: result.problems, notes: result.notes, aside: result.aside, seen: seen}
 	total := 0
 	for _, folder := range result.folders {
 		total += len(folder)

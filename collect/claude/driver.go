@@ -144,7 +144,7 @@ func (d *Driver) page(c *catalog, offset int) collect.Page {
 	if offset == 0 {
 		page.Absent = !c.anyPresent()
 		page.Problems = append(c.missing(d.roots), c.problems...)
-		page.Notes = c.notes
+		page.Notes, page.Aside = c.notes, c.aside
 	}
 	return page
 }

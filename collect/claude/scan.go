@@ -44,6 +44,7 @@ type scanResult struct {
 	sessions        []found   // of one project folder
 	folders         [][]found // of several, a slice each
 	problems, notes []collect.Problem
+	aside           []collect.Problem // project folders that the configuration leaves aside
 }
 
 // scan lists all roots. It opens no file.
@@ -70,16 +71,21 @@ func (s *scanResult) add(o scanResult) {
 	s.folders = append(s.folders, o.folders...)
 	s.problems = append(s.problems, o.problems...)
 	s.notes = append(s.notes, o.notes...)
+	s.aside = append(s.aside, o.aside...)
 }
 
 // note tells of something left out. What was published from there is not seen, and not
 // gone either.
 func (s *scanResult) note(code, path, text string) {
-	note := collect.Problem{Code: code, Message: text, Path: path}
+	s.notes = append(s.notes, s.placed(code, path, text))
+}
+
+func (s *scanResult) placed(code, path, text string) collect.Problem {
+	p := collect.Problem{Code: code, Message: text, Path: path}
 	if below, err := filepath.Rel(s.base, path); err == nil {
-		note.Place = collect.Placement{Root: s.root, Path: filepath.ToSlash(below)}
+		p.Place = collect.Placement{Root: s.root, Path: filepath.ToSlash(below)}
 	}
-	s.notes = append(s.notes, note)
+	return p
 }
 
 // fail records what could not be listed; what is gone by now was never there.
@@ -113,6 +119,7 @@ func scanRoot(r root, index int, wanted func(key string) bool) scanResult {
 	for _, e := range entries {
 		switch {
 		case !wanted(e.name):
+			top.aside = append(top.aside, top.placed(collect.CodeAside, filepath.Join(r.projects(), e.name), "the cwd of the source leaves this folder aside"))
 		case e.isDir():
 			folders = append(folders, e.name)
 		case e.isLink() && r.follow:
