@@ -76,7 +76,7 @@ func (w *work) unfinishedSources(current collect.Descriptor) []document.Source {
 	for _, d := range come {
 		row := document.Source{ID: d.ID, Driver: d.Driver, Installation: w.Installation, Capabilities: capabilities(d.Capabilities)}
 		if old := w.sourceBefore(d.ID); old != nil {
-			row.Observed, row.Errors = old.Observed, slices.Clone(old.Errors)
+			row.Observed, row.Errors, row.Dangling = old.Observed, slices.Clone(old.Errors), old.Dangling
 		}
 		if !slices.Contains(row.Errors, unfinished) {
 			row.Errors = append(row.Errors, unfinished)
