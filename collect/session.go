@@ -49,6 +49,7 @@ type Stamp struct {
 	Device, Inode uint64
 	Size          int64  // bytes
 	ModTime       int64  // nanoseconds since 1970 UTC
+	ChangeTime    int64  // of the file's record, likewise: no program sets it back; 0 where there is none
 	Side          uint64 // digest of the stamps of side files that its summary is read from
 }
 
@@ -75,6 +76,9 @@ type Snapshot interface {
 	// At is where the event that Next will return stands: at first the zero Position
 	// or, when the resume was accepted, the resume's. It is cheap.
 	At() Position
+	// Grown reports that the resume's claim held: all bytes read then stand, and more may
+	// follow.
+	Grown() bool
 	// Next captures the next event on the tape; io.EOF ends the history.
 	Next(tape *value.Tape) (Event, error)
 	// Finish is called once after io.EOF and says what was read. A *ChangedError
@@ -151,13 +155,12 @@ type Position struct {
 }
 
 // Resume is what is known of a session's published copy. With a Stamp it claims that the
-// session file only grew: everything before At stands as it was read. A driver checks the
-// claim before using it.
+// session file only grew: all of the Stamp.Size bytes that were read stand as they were. A
+// driver checks the claim before using it, and goes on at At.
 type Resume struct {
-	Stamp Stamp
-	Head  uint64 // fingerprint of the file's first bytes, as read then
-	Tail  uint64 // fingerprint of its last bytes, as read then
-	At    Position
+	Stamp  Stamp
+	Prefix uint64 // xxHash64 of those bytes; it notices a change, and proves nothing against ill will
+	At     Position
 	// Taken is how many bytes of the file are published. An unfinished last line that
 	// begins before them is taken as it stands, and any one with TakeAll; a later one may
 	// be left to its writer.

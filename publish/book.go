@@ -78,7 +78,7 @@ func rowClaim(row *document.Row, cached *claim) *claim {
 // claimOf is the claim that a session just read makes.
 func claimOf(row *document.Row, t collect.Trailer) claim {
 	c := *rowClaim(row, nil)
-	c.Stamp, c.Head, c.Tail, c.End = t.Resume.Stamp, t.Resume.Head, t.Resume.Tail, t.Resume.Stamp.Size
+	c.Stamp, c.Prefix, c.End = t.Resume.Stamp, t.Resume.Prefix, t.Resume.Stamp.Size
 	return c
 }
 
@@ -165,5 +165,5 @@ func (b *claimBook) resume(id identity, before *prior) *collect.Resume {
 	}
 	stamp := c.Stamp
 	stamp.Size = c.End
-	return &collect.Resume{Stamp: stamp, Head: c.Head, Tail: c.Tail, At: parts[len(parts)-1].Start}
+	return &collect.Resume{Stamp: stamp, Prefix: c.Prefix, At: parts[len(parts)-1].Start}
 }

@@ -22,9 +22,8 @@ type claim struct {
 	Status   string
 	Place    document.Placement // of the row
 	Stamp    collect.Stamp      // zero when the row cannot be claimed
-	Head     uint64
-	Tail     uint64
-	End      int64 // bytes of the session that were published
+	Prefix   uint64             // xxHash64 of the End bytes
+	End      int64              // bytes of the session that were published
 	Manifest digest.Digest
 }
 
@@ -54,7 +53,7 @@ func (c *claims) encode() []byte {
 			out = appendText(out, s)
 		}
 		for _, n := range []uint64{r.Stamp.Device, r.Stamp.Inode, uint64(r.Stamp.Size), uint64(r.Stamp.ModTime),
-			r.Stamp.Side, r.Head, r.Tail, uint64(r.End)} {
+			uint64(r.Stamp.ChangeTime), r.Stamp.Side, r.Prefix, uint64(r.End)} {
 			out = binary.LittleEndian.AppendUint64(out, n)
 		}
 		out = append(out, r.Manifest[:]...)
@@ -91,8 +90,8 @@ func decodeClaims(file []byte) (*claims, error) {
 		r := claim{SourceID: in.text(), NativeID: in.text(), Cwd: in.text(), Status: in.text(),
 			Place: document.Placement{Root: in.text(), Path: in.text(), Container: in.text()}}
 		r.Stamp = collect.Stamp{Device: in.fixed(), Inode: in.fixed(), Size: int64(in.fixed()),
-			ModTime: int64(in.fixed()), Side: in.fixed()}
-		r.Head, r.Tail, r.End = in.fixed(), in.fixed(), int64(in.fixed())
+			ModTime: int64(in.fixed()), ChangeTime: int64(in.fixed()), Side: in.fixed()}
+		r.Prefix, r.End = in.fixed(), int64(in.fixed())
 		copy(r.Manifest[:], in.take(32))
 		c.Rows = append(c.Rows, r)
 	}

@@ -117,6 +117,9 @@ type snapshot struct {
 // At is where the next event stands.
 func (s *snapshot) At() collect.Position { return s.at }
 
+// Grown is false: the program tells its sessions anew each time.
+func (s *snapshot) Grown() bool { return false }
+
 // Next captures the next update.
 func (s *snapshot) Next(tape *value.Tape) (collect.Event, error) {
 	line, err := s.line()

@@ -40,7 +40,7 @@ func stat(folder int, path string) (entry, error) {
 			continue
 		}
 		return entry{mode: fileMode(uint32(st.Mode)), stamp: collect.Stamp{
-			Device: uint64(st.Dev), Inode: uint64(st.Ino), Size: st.Size, ModTime: st.Mtim.Nano()}}, err
+			Device: uint64(st.Dev), Inode: uint64(st.Ino), Size: st.Size, ModTime: st.Mtim.Nano(), ChangeTime: st.Ctim.Nano()}}, err
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 
 	"agentsync/collect"
+	"agentsync/collect/lines"
 )
 
 // lookAt looks at a name in a folder.
@@ -23,24 +24,23 @@ func look(path string) (entry, error) {
 	if !e.isRegular() {
 		return e, nil
 	}
-	e.stamp.Device, e.stamp.Inode, err = identity(path)
+	e.stamp.Device, e.stamp.Inode, e.stamp.ChangeTime, err = identity(path)
 	return e, err
 }
 
-func identity(path string) (device, inode uint64, err error) {
+func identity(path string) (device, inode uint64, changeTime int64, err error) {
 	name, err := windows.UTF16PtrFromString(path)
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	h, err := windows.CreateFile(name, 0, windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE|windows.FILE_SHARE_DELETE,
 		nil, windows.OPEN_EXISTING, windows.FILE_FLAG_OPEN_REPARSE_POINT, 0)
 	if err != nil {
-		return 0, 0, &os.PathError{Op: "open", Path: path, Err: err}
+		return 0, 0, 0, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer windows.CloseHandle(h)
-	var i windows.ByHandleFileInformation
-	if err := windows.GetFileInformationByHandle(h, &i); err != nil {
-		return 0, 0, &os.PathError{Op: "stat", Path: path, Err: err}
+	if device, inode, changeTime, err = lines.Identity(h); err != nil {
+		err = &os.PathError{Op: "stat", Path: path, Err: err}
 	}
-	return uint64(i.VolumeSerialNumber), uint64(i.FileIndexHigh)<<32 | uint64(i.FileIndexLow), nil
+	return device, inode, changeTime, err
 }

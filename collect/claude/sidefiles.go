@@ -168,6 +168,9 @@ func (f *fileSet) lists(path string) bool {
 // At counts the bytes of all files before the next piece.
 func (f *fileSet) At() collect.Position { return f.at }
 
+// Grown is false: side files are read anew each time.
+func (f *fileSet) Grown() bool { return false }
+
 // Next reads the next piece. The event's Offset is that of the piece in its own file.
 func (f *fileSet) Next(tape *value.Tape) (collect.Event, error) {
 	for f.open == nil {

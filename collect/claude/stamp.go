@@ -11,11 +11,11 @@ import (
 // digestOf stands for one side file's state: another size, time or file is another digest.
 func digestOf(e entry) uint64 { return mix(0, e.name, e) }
 
-// mix folds a file's name and state into a digest. It is FNV-1a, the same on every machine.
+// mix folds a file's name and state into a digest. It is FNV-1a.
 func mix(digest uint64, path string, e entry) uint64 {
 	h := fnv.New64a()
 	var b [8]byte
-	for _, n := range []uint64{digest, uint64(e.stamp.Size), uint64(e.stamp.ModTime), uint64(len(path))} {
+	for _, n := range []uint64{digest, uint64(e.stamp.Size), uint64(e.stamp.ModTime), uint64(e.stamp.ChangeTime), uint64(len(path))} {
 		binary.LittleEndian.PutUint64(b[:], n)
 		h.Write(b[:])
 	}

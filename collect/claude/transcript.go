@@ -71,6 +71,9 @@ func lookIfThere(entries *[]entry, path string) error {
 // At is where the next event stands.
 func (t *transcript) At() collect.Position { return t.reader.At() }
 
+// Grown reports that the file is what was read before, and perhaps more.
+func (t *transcript) Grown() bool { return t.reader.Resumed() }
+
 // Next captures the next line; user, assistant and system lines with an id are messages.
 func (t *transcript) Next(tape *value.Tape) (collect.Event, error) {
 	index := t.reader.At().Event

@@ -26,6 +26,9 @@ func (s *snapshot) At() collect.Position {
 	return at
 }
 
+// Grown reports that the file is what was read before, and perhaps more.
+func (s *snapshot) Grown() bool { return s.reader.Resumed() }
+
 // Next captures the next record, and makes a message of it if it is one.
 func (s *snapshot) Next(tape *value.Tape) (collect.Event, error) {
 	at := s.reader.At()

@@ -4,7 +4,10 @@ import (
 	"os"
 	"syscall"
 
+	"golang.org/x/sys/windows"
+
 	"agentsync/collect"
+	"agentsync/collect/lines"
 )
 
 // stampOf is the stamp of a file that was looked at. A file's identity costs a handle here.
@@ -20,11 +23,8 @@ func stampOf(path string, info os.FileInfo) (collect.Stamp, error) {
 		return s, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer syscall.CloseHandle(h)
-	var i syscall.ByHandleFileInformation
-	if err := syscall.GetFileInformationByHandle(h, &i); err != nil {
+	if s.Device, s.Inode, s.ChangeTime, err = lines.Identity(windows.Handle(h)); err != nil {
 		return s, &os.PathError{Op: "stat", Path: path, Err: err}
 	}
-	s.Device = uint64(i.VolumeSerialNumber)
-	s.Inode = uint64(i.FileIndexHigh)<<32 | uint64(i.FileIndexLow)
 	return s, nil
 }

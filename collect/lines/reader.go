@@ -39,7 +39,6 @@ type Reader struct {
 	opened  stat
 	decoder io.Closer // of a zstd stream, else nil
 	window  window
-	head    []byte // the first bytes consumed, for the fingerprint
 	at      collect.Position
 	resumed bool
 	live    bool  // the last line may still be in the writer's hands
@@ -100,16 +99,16 @@ func (r *Reader) begin(o Options) (err error) {
 	if o.Resume != nil {
 		r.taken = o.Resume.Taken
 	}
-	start, err := r.accept(o.Resume)
+	before, err := r.accept(o.Resume)
 	if err != nil {
 		return fmt.Errorf("read transcript: %w", err)
 	}
+	start := r.at.Offset
 	r.window = newWindow(io.NewSectionReader(r.file, start, r.opened.size-start), r.opened.size-start)
-	if !r.resumed {
-		return nil
+	if r.resumed {
+		r.window.sum = before
 	}
-	r.at = o.Resume.At
-	return r.window.skip(int(r.at.Offset - start))
+	return nil
 }
 
 // settling reports a change so near to now, before or after, that a writer may be at
@@ -125,7 +124,7 @@ func (r *Reader) At() collect.Position { return r.at }
 // Stamp is the file's as it was opened. Side is 0.
 func (r *Reader) Stamp() collect.Stamp { return r.opened.stamp() }
 
-// Resumed reports that reading began at the resume's position.
+// Resumed reports that the resume's claim held, and that reading began at its position.
 func (r *Reader) Resumed() bool { return r.resumed }
 
 // Close gives the file back. It may be called more than once.
@@ -227,9 +226,6 @@ func (r *Reader) event(raw []byte, c value.Captured, d collect.Damage, lineEnds 
 }
 
 func (r *Reader) consume(raw []byte, lineEnds bool) {
-	if missing := fingerprintSize - len(r.head); missing > 0 {
-		r.head = append(r.head, raw[:min(missing, len(raw))]...)
-	}
 	r.window.take(len(raw))
 	r.at.Offset += int64(len(raw))
 	if lineEnds {

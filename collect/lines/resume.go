@@ -1,78 +1,71 @@
 package lines
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 
+	"github.com/cespare/xxhash/v2"
+
 	"agentsync/collect"
 )
 
-// fingerprintSize is how many bytes at either end of what was consumed are compared
-// before a file is believed to have only grown.
-const fingerprintSize = 4096
-
-// fingerprint is the first 64 bits of the bytes' SHA-256.
-func fingerprint(p []byte) uint64 {
-	sum := sha256.Sum256(p)
-	return binary.BigEndian.Uint64(sum[:])
-}
-
-// accept decides whether reading may begin at the resume's position, and returns the
-// offset from which the window is to be filled.
-func (r *Reader) accept(from *collect.Resume) (int64, error) {
+// accept decides whether reading may begin at the resume's position. All bytes that were
+// read then are read again and compared by their hash: one pass that parses nothing.
+// It returns the hash's state at that position.
+func (r *Reader) accept(from *collect.Resume) (before xxhash.Digest, err error) {
 	if from == nil || !plausible(*from, r.opened) {
-		return 0, nil
+		return before, nil
 	}
-	head, err := r.piece(0, from.Stamp.Size)
-	if err != nil {
-		return 0, err
+	before.Reset()
+	last, err := r.hash(&before, 0, from.At.Offset)
+	if err != nil || last != '\n' { // a line's beginning decides how its rest is to be read
+		return before, err
 	}
-	tail, err := r.piece(from.Stamp.Size-fingerprintSize, from.Stamp.Size)
-	if err != nil {
-		return 0, err
+	sum := before
+	if _, err := r.hash(&sum, from.At.Offset, from.Stamp.Size); err != nil || sum.Sum64() != from.Prefix {
+		return before, err
 	}
-	if fingerprint(head) != from.Head || fingerprint(tail) != from.Tail {
-		return 0, nil
-	}
-	before, err := r.piece(from.At.Offset-fingerprintSize, from.At.Offset)
-	if err != nil {
-		return 0, err
-	}
-	if len(before) > 0 && before[len(before)-1] != '\n' {
-		return 0, nil // a line's beginning decides how its rest is to be read
-	}
-	r.resumed = true
-	r.head = head[:min(int64(len(head)), from.At.Offset)]
-	return from.At.Offset - int64(len(before)), nil
+	r.resumed, r.at = true, from.At
+	return before, nil
 }
 
-// plausible compares what needs no reading.
+// plausible compares what needs no reading. The file may be another one of the name: it
+// is the bytes that count.
 func plausible(from collect.Resume, now stat) bool {
-	return from.Stamp.Device == now.device && from.Stamp.Inode == now.inode &&
-		from.Stamp.Size > 0 && now.size > from.Stamp.Size &&
+	return from.Stamp.Size > 0 && now.size >= from.Stamp.Size &&
 		from.At.Offset >= 0 && from.At.Offset <= from.Stamp.Size && from.At.State == ""
 }
 
-// piece reads at most fingerprintSize bytes of the file between two offsets.
-func (r *Reader) piece(from, to int64) ([]byte, error) {
-	from = max(0, from)
-	p := make([]byte, min(fingerprintSize, to-from))
-	n, err := r.file.ReadAt(p, from)
-	if errors.Is(err, io.EOF) {
-		err = nil
+// hash adds the file's bytes between two offsets, and returns the last of them, a line's
+// end for none. A file that ends before that is hashed as far as it goes.
+func (r *Reader) hash(sum *xxhash.Digest, from, to int64) (last byte, err error) {
+	buffer := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
+	last = '\n'
+	for from < to {
+		n, err := r.file.ReadAt((*buffer)[:min(int64(len(*buffer)), to-from)], from)
+		_, _ = sum.Write((*buffer)[:n])
+		if n > 0 {
+			last = (*buffer)[n-1]
+		}
+		from += int64(n)
+		if errors.Is(err, io.EOF) {
+			return last, nil
+		}
+		if err != nil {
+			return last, err
+		}
 	}
-	return p[:n], err
+	return last, nil
 }
 
 // Finish says what was read; it is to be called once Next has returned io.EOF. It sets
 // the trailer's Complete, Resume, Waiting, Problems and Damaged, the last two for the events
 // read here, and nothing else. Resume.Stamp.Size is the number of bytes consumed,
-// which both fingerprints describe: less than the file's size when an unfinished last
+// which Resume.Prefix is the hash of: less than the file's size when an unfinished last
 // line was left alone. (Of a zstd stream, which is never resumed, it is the file's own
-// size, and the fingerprints are of the lines.) A *collect.ChangedError says that the file was rewritten meanwhile.
+// size, and the hash is of the lines.) A *collect.ChangedError says that the file was rewritten meanwhile.
 func (r *Reader) Finish() (collect.Trailer, error) {
 	if r.err != nil {
 		return collect.Trailer{}, r.err
@@ -94,10 +87,9 @@ func (r *Reader) Finish() (collect.Trailer, error) {
 	return collect.Trailer{
 		Complete: true,
 		Resume: collect.Resume{
-			Stamp: stamp,
-			Head:  fingerprint(r.head),
-			Tail:  fingerprint(r.window.last()),
-			At:    r.at,
+			Stamp:  stamp,
+			Prefix: r.window.prefix(),
+			At:     r.at,
 		},
 		Problems: r.damage.problems(r.path, r.at.Line+1, r.waiting),
 		Damaged:  r.damage.counts,
@@ -117,12 +109,10 @@ func (r *Reader) unchanged() (bool, error) {
 	if r.decoder != nil || now.size <= r.opened.size {
 		return false, nil
 	}
-	head, err := r.piece(0, int64(len(r.head)))
-	if err != nil {
-		return false, err
-	}
-	tail, err := r.piece(r.at.Offset-fingerprintSize, r.at.Offset)
-	return string(head) == string(r.head) && string(tail) == string(r.window.last()), err
+	var sum xxhash.Digest
+	sum.Reset()
+	_, err = r.hash(&sum, 0, r.at.Offset)
+	return sum.Sum64() == r.window.prefix(), err
 }
 
 // Rewritten reports that the file is shorter now than it was when opened, or was

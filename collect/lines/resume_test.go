@@ -23,7 +23,7 @@ func records(from, to int) string {
 }
 
 func TestAGrownFileIsReadFromWhereItWas(t *testing.T) {
-	for _, count := range []int{1, 10, 500} { // below and above the fingerprints' size
+	for _, count := range []int{1, 10, 500, 9000} { // the last one of several buffers
 		path := tempFile(t, records(0, count))
 		first := readAll(t, path, Options{})
 		writeFile(t, path, records(0, count+3), time.Minute)
@@ -56,13 +56,12 @@ func TestARewrittenFileIsReadFromTheStart(t *testing.T) {
 		}},
 		{"shortened", func(p string) { writeFile(t, p, original[:half], time.Hour) }},
 		{"emptied and written again", func(p string) { writeFile(t, p, "{\"b\":2}\n", time.Hour) }},
-		{"another file under its name", func(p string) {
-			writeFile(t, p+".new", original+"{}\n", 0)
-			if err := os.Rename(p+".new", p); err != nil {
-				t.Fatal(err)
-			}
+		{"one byte in its middle changed, and grown", func(p string) {
+			writeFile(t, p, original[:half]+"#"+original[half+1:]+"{}\n", 0)
 		}},
-		{"touched", func(p string) { setAge(t, p, 0) }},
+		{"one byte in its middle changed, its time put back", func(p string) {
+			writeFile(t, p, original[:half]+"#"+original[half+1:], time.Hour)
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := tempFile(t, original)
@@ -77,6 +76,46 @@ func TestARewrittenFileIsReadFromTheStart(t *testing.T) {
 				t.Errorf("resumed: %t; %d of %d bytes", got.resumed, len(got.bytes()), len(now))
 			}
 		})
+	}
+}
+
+func TestEqualBytesAreBelievedWhereverTheyComeFrom(t *testing.T) {
+	original := records(0, 200)
+	for name, change := range map[string]func(path string){
+		"touched": func(p string) { setAge(t, p, 0) },
+		"another file under its name": func(p string) {
+			writeFile(t, p+".new", original, time.Hour)
+			if err := os.Rename(p+".new", p); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		path := tempFile(t, original)
+		first := readAll(t, path, Options{})
+		change(path)
+		from := first.trailer.Resume
+		from.At = first.starts[150]
+		got := readAll(t, path, Options{Resume: &from})
+		if !got.resumed || len(got.events) != 50 || got.trailer.Resume.Prefix != from.Prefix {
+			t.Errorf("%s: resumed %t, %d events", name, got.resumed, len(got.events))
+		}
+	}
+}
+
+func TestGrowthWithAnEditWhileReadingIsReported(t *testing.T) {
+	original := records(0, 20_000) // more than one window
+	path := tempFile(t, original)
+	r, err := Open(path, Options{Now: noon})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	got := drain(t, r)
+	half := len(original) / 2
+	writeFile(t, path, original[:half]+"#"+original[half+1:]+"{}\n", 0)
+	_, err = r.Finish()
+	if _, ok := errors.AsType[*collect.ChangedError](err); !ok {
+		t.Errorf("%d events, then %v", len(got.events), err)
 	}
 }
 
@@ -193,6 +232,36 @@ func TestFinishingEarlyIsAnError(t *testing.T) {
 	defer r.Close()
 	if _, err := r.Finish(); err == nil {
 		t.Error("half a file was finished")
+	}
+}
+
+// BenchmarkProvePrefix opens a long file that grew by one line.
+func BenchmarkProvePrefix(b *testing.B) {
+	content := records(0, 3_000_000)
+	path := tempFile(b, content)
+	r, err := Open(path, Options{Now: noon})
+	if err != nil {
+		b.Fatal(err)
+	}
+	last := r.At()
+	for err == nil {
+		last = r.At()
+		_, err = r.NextLine()
+	}
+	trailer, err := r.Finish()
+	if err != nil {
+		b.Fatal(err)
+	}
+	r.Close()
+	trailer.Resume.At = last
+	appendTo(b, path, records(0, 1))
+	b.SetBytes(int64(len(content)))
+	for b.Loop() {
+		r, err := Open(path, Options{Now: noon, Resume: &trailer.Resume})
+		if err != nil || !r.Resumed() {
+			b.Fatal(err)
+		}
+		r.Close()
 	}
 }
 

@@ -17,7 +17,7 @@ type stat struct {
 }
 
 func (s stat) stamp() collect.Stamp {
-	return collect.Stamp{Device: s.device, Inode: s.inode, Size: s.size, ModTime: s.modTime}
+	return collect.Stamp{Device: s.device, Inode: s.inode, Size: s.size, ModTime: s.modTime, ChangeTime: s.changeTime}
 }
 
 func typeName(mode os.FileMode) string {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"sync"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // windowSize is the buffer of an ordinary file, in bytes: large enough that system
@@ -15,21 +17,25 @@ const windowSize = 256 << 10
 // with zeroing and page faults, which for small files cost more than reading them.
 var buffers = sync.Pool{New: func() any { b := make([]byte, windowSize); return &b }}
 
-// window is a sliding view of a stream: buf[:start] was taken, and ends in the last
-// fingerprintSize bytes taken; buf[start:end] is still to be taken.
+// window is a sliding view of a stream: buf[:start] was taken, buf[start:end] is still to
+// be taken.
 type window struct {
 	source     io.Reader
 	left       int64 // bytes the source must still give; negative when unknown
 	pooled     *[]byte
 	buf        []byte
 	start, end int
-	scanned    int // pending bytes known to hold no line end
+	hashed     int           // up to where what was taken is in sum
+	sum        xxhash.Digest // of all bytes taken and let go, and those before the stream
+	scanned    int           // pending bytes known to hold no line end
 	ended      bool
 }
 
 func newWindow(source io.Reader, size int64) window {
 	pooled := buffers.Get().(*[]byte)
-	return window{source: source, left: size, pooled: pooled, buf: *pooled}
+	w := window{source: source, left: size, pooled: pooled, buf: *pooled}
+	w.sum.Reset()
+	return w
 }
 
 // release gives the buffer back; the window is unusable afterwards.
@@ -64,22 +70,12 @@ func (w *window) take(n int) {
 	w.scanned = 0
 }
 
-// skip takes the next n bytes unseen, at most fingerprintSize of them.
-func (w *window) skip(n int) error {
-	for w.end-w.start < n {
-		if w.ended {
-			return io.ErrUnexpectedEOF
-		}
-		if err := w.fill(); err != nil {
-			return err
-		}
-	}
-	w.take(n)
-	return nil
+// prefix is the hash of all bytes taken.
+func (w *window) prefix() uint64 {
+	_, _ = w.sum.Write(w.buf[w.hashed:w.start])
+	w.hashed = w.start
+	return w.sum.Sum64()
 }
-
-// last returns the last bytes taken, at most fingerprintSize.
-func (w *window) last() []byte { return w.buf[max(0, w.start-fingerprintSize):w.start] }
 
 // fill reads more of the source. It reports a source that ends too early.
 func (w *window) fill() error {
@@ -108,12 +104,12 @@ func (w *window) makeRoom() {
 	if w.end < len(w.buf) {
 		return
 	}
-	from := max(0, w.start-fingerprintSize)
+	_, _ = w.sum.Write(w.buf[w.hashed:w.start])
 	target := w.buf
-	if kept := w.end - from; kept > len(w.buf)/2 {
+	if kept := w.end - w.start; kept > len(w.buf)/2 {
 		target = make([]byte, 2*len(w.buf))
 	}
-	w.end = copy(target, w.buf[from:w.end])
-	w.start -= from
+	w.end = copy(target, w.buf[w.start:w.end])
+	w.start, w.hashed = 0, 0
 	w.buf = target
 }
