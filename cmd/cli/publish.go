@@ -125,7 +125,7 @@ func (v *invocation) publish(ctx context.Context, c *urfave.Context) error {
 	if err := s.unaccepted(report); err != nil {
 		return err
 	}
-	if lacking := pass.Talk && !report.Talk; report.Found == 0 || lacking {
+	if lacking := pass.Talk && !report.Talk; report.Found+report.Unseen == 0 || lacking {
 		if err := v.nothingFound(s, report.Found, lacking); err != nil {
 			return err
 		}

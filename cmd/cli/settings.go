@@ -100,7 +100,13 @@ func (s *settings) detect() {
 		if one.Exists || one.Err != nil {
 			here = one.Folder
 		}
-		s.origins = append(s.origins, newOrigin(one.Config, here, s.env.Memory))
+		o := newOrigin(one.Config, here, s.env.Memory)
+		s.origins = append(s.origins, o)
+		for _, folder := range o.known {
+			if folder != one.Folder {
+				s.looked = append(s.looked, folder)
+			}
+		}
 	}
 }
 

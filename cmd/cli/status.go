@@ -55,6 +55,8 @@ type publishedSource struct {
 	Complete     bool   `json:"complete"`
 	Sessions     int    `json:"sessions"`
 	Errors       int    `json:"errors"`
+
+	told int // of the errors, those that have a warning of their own
 }
 
 // sourceProblem is what the newest pass could not list or read of a source.
@@ -142,11 +144,12 @@ func (v *invocation) lookAtStore(ctx context.Context, s *settings, got *screen) 
 	}
 	for _, source := range view.Root().Sources {
 		got.sources = append(got.sources, publishedSource{"source", source.ID, source.Driver, source.Installation,
-			source.Complete, source.SessionCount, len(source.Errors)})
+			source.Complete, source.SessionCount, len(source.Errors), 0})
 		for _, p := range source.Errors {
 			got.problems = append(got.problems, sourceProblem{"problem", source.ID, p.Code, p.Message, p.Session, p.Path})
 			if hint := absenceHint(p.Code, source.ID); hint != "" && !s.disabled(source.ID) {
 				got.warn(source.ID+": "+withPath(p.Message, p.Path), hint)
+				got.sources[len(got.sources)-1].told++
 			}
 		}
 	}
@@ -204,7 +207,7 @@ func (got *screen) judge() {
 		got.warn("nothing new was published for "+counted(int(o.AgeSeconds/86400), "day", "days"), "agentsync publish")
 	}
 	for _, source := range got.sources {
-		if !source.Complete {
+		if !source.Complete && (source.told == 0 || source.told < source.Errors) {
 			got.warn(fmt.Sprintf("source %s could not be listed whole, %s", source.Source, counted(source.Errors, "error", "errors")),
 				"agentsync collect --source "+source.Source)
 		}
