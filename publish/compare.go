@@ -60,7 +60,8 @@ type Difference struct {
 
 // CompareSources reads every session of the sources and compares its bytes with the
 // newest published copy: what a claim by size and time cannot see. It writes nothing
-// and holds one event of each side at a time. An unfinished last line counts as it stands. Damage of the store is an error.
+// and holds one event of each side at a time. An unfinished last line counts as it
+// stands. Damage of the store is an error.
 func (t *Target) CompareSources(ctx context.Context, sources []collect.Driver, o CompareOptions) (CompareReport, error) {
 	view, err := t.View(ctx)
 	if err != nil {
