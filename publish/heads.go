@@ -97,7 +97,7 @@ func (t *Target) readHead(lib *library, which string, n uint64) (*generation, er
 func readRecord(ctx context.Context, s store.Store, name string) ([]byte, error) {
 	text, err := store.ReadRecord(ctx, s, name, store.MaxRecord)
 	switch {
-	case errors.Is(err, store.ErrTooLarge):
+	case errors.Is(err, store.ErrTooLarge), errors.Is(err, store.ErrStrange):
 		return nil, &DamagedError{name, err}
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", name, err)

@@ -67,7 +67,7 @@ func (l *library) textInto(at document.Link, dst []byte) ([]byte, error) {
 func unreadable(p *document.Pack, err error) error {
 	name := store.PackName(p.Name)
 	var corrupt *pack.CorruptError
-	if errors.As(err, &corrupt) || errors.Is(err, store.ErrNotFound) {
+	if errors.As(err, &corrupt) || store.Spoilt(err) {
 		return &DamagedError{name, err}
 	}
 	return fmt.Errorf("read %s: %w", name, err)

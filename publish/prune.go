@@ -237,7 +237,7 @@ func markRow(lib *library, row *document.Row, visit func(document.Link) bool) er
 func (t *Target) sweepable(ctx context.Context, o PruneOptions, needed map[digest.Digest]bool, r *PruneReport) error {
 	err := t.Store.List(ctx, "packs/", func(e store.Entry) error {
 		name, err := store.ParsePackName(e.Name)
-		if err != nil {
+		if err != nil || e.Strange {
 			return nil // not ours to judge
 		}
 		young := o.Now.Sub(e.Modified) < o.Grace

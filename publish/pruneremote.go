@@ -69,7 +69,7 @@ func (t *Target) settled(ctx context.Context, f *receiptFolder, o PruneOptions) 
 // ignoreDamage returns nil for what does not hold or is gone.
 func ignoreDamage(err error) error {
 	var damaged *DamagedError
-	if errors.As(err, &damaged) || errors.Is(err, store.ErrNotFound) {
+	if errors.As(err, &damaged) || store.Spoilt(err) {
 		return nil
 	}
 	return err

@@ -18,6 +18,7 @@ import (
 // Codes of the problems of queues, for programs.
 const (
 	CodeMisnamed       = "misnamed"        // a name that nothing in a queue has, or another's
+	CodeStrange        = "strange"         // a link, a pipe or a device, never opened
 	CodeTooLarge       = "too-large"       // more than 1 MiB
 	CodeMalformed      = "malformed"       // no record, or no command
 	CodeUnsigned       = "unsigned"        // no signature
@@ -121,6 +122,8 @@ func (t *Target) listQueues(ctx context.Context) (*queueListing, error) {
 	l := &queueListing{}
 	err := t.Store.List(ctx, store.QueuesPrefix, func(e store.Entry) error {
 		switch name, err := store.ParseQueuedName(e.Name); {
+		case e.Strange:
+			l.refused = append(l.refused, refusal(e.Name, CodeStrange, "is no record, but a link, a pipe or a device"))
 		case err != nil:
 			l.refused = append(l.refused, refusal(e.Name, CodeMisnamed, "nothing in a queue has such a name"))
 		case name.Binding:

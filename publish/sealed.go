@@ -32,7 +32,7 @@ func (t *Target) readSealed(ctx context.Context, name string, size int64, schema
 		return nil, &DamagedError{name, errTooLarge}
 	}
 	text, err := t.Store.Get(ctx, name, 0, size, nil)
-	if errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, store.ErrStrange) {
 		return nil, &DamagedError{name, err}
 	}
 	if err != nil {

@@ -101,7 +101,7 @@ func (v *verification) tolerate(what string, err error) error {
 		return err
 	}
 	var damaged *DamagedError
-	if errors.As(err, &damaged) || errors.Is(err, store.ErrNotFound) {
+	if errors.As(err, &damaged) || store.Spoilt(err) {
 		v.problem(what, err)
 		return nil
 	}
@@ -335,7 +335,7 @@ func (v *verification) checkPack(lib *library, name digest.Digest, want map[int6
 		return err
 	})
 	var corrupt *pack.CorruptError
-	if errors.As(err, &corrupt) || errors.Is(err, store.ErrNotFound) {
+	if errors.As(err, &corrupt) || store.Spoilt(err) {
 		err = &DamagedError{store.PackName(name), err}
 		for offset, w := range want {
 			v.spoil(name, offset, w.length, nil)

@@ -43,6 +43,8 @@ func privateError(err error) *failure {
 
 func storeError(err error) *failure {
 	switch {
+	case errors.Is(err, store.ErrStrange):
+		return &failure{exit: exitDamaged, path: pathOf(err), hint: "agentsync verify"}
 	case errors.Is(err, store.ErrFull):
 		return &failure{exit: exitFailed, code: "store-full", retryable: true, path: pathOf(err),
 			hint: "what was published before is intact; make room and run it again"}

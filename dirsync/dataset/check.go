@@ -88,7 +88,7 @@ func (c *checker) tolerate(name string, err error) error {
 		return err
 	}
 	var damaged *DamagedError
-	if errors.As(err, &damaged) || errors.Is(err, store.ErrNotFound) {
+	if errors.As(err, &damaged) || store.Spoilt(err) {
 		c.report.Problems = append(c.report.Problems, Problem{name, err})
 		return nil
 	}

@@ -104,7 +104,7 @@ func mark(ctx context.Context, d *Dataset, n uint64, needed map[digest.Digest]bo
 func sweepable(ctx context.Context, s store.Store, p PruneOptions, needed map[digest.Digest]bool, r *PruneReport) error {
 	err := s.List(ctx, "objects/", func(e store.Entry) error {
 		sum, err := store.ParseObjectName(e.Name)
-		if err != nil {
+		if err != nil || e.Strange {
 			return nil // not ours to judge
 		}
 		if needed[sum] || p.Now.Sub(e.Modified) < p.Grace {

@@ -14,15 +14,16 @@ import (
 type Store interface {
 	// Get appends length bytes of the content from offset on to dst; a negative
 	// length means to its end. Fewer bytes than asked for are io.ErrUnexpectedEOF,
-	// an absent name ErrNotFound.
+	// an absent name ErrNotFound, and what is no content ErrStrange.
 	Get(ctx context.Context, name string, offset, length int64, dst []byte) ([]byte, error)
-	// Stat returns the size in bytes; ErrNotFound when absent.
+	// Stat returns the size in bytes; ErrNotFound when absent, ErrStrange for no content.
 	Stat(ctx context.Context, name string) (int64, error)
 	// Stage opens room for content whose name is not known yet.
 	Stage(ctx context.Context) (Staged, error)
 	// List calls each for every name below prefix (a folder name ending in a slash, or
-	// ""), in any order, until it returns an error. An absent folder lists nothing;
-	// an unreadable one is an error.
+	// ""), in any order, until it returns an error. What is no content is listed as that,
+	// and so is a link where a folder would be. An absent folder lists nothing; an
+	// unreadable one is an error.
 	List(ctx context.Context, prefix string, each func(Entry) error) error
 	// Delete removes a name; an absent one is no error.
 	Delete(ctx context.Context, name string) error
@@ -56,6 +57,7 @@ type Staged interface {
 // Entry is one listed name.
 type Entry struct {
 	Name     string
+	Strange  bool      // no content stands there, but a link, a pipe or a device: it is never opened
 	Size     int64     // bytes
 	Modified time.Time // as the store tells it; good for grace periods, never for order
 }
@@ -63,7 +65,12 @@ type Entry struct {
 // What a caller asks of a failure.
 var (
 	ErrNotFound = errors.New("not found in the store")
+	ErrStrange  = errors.New("a link, a pipe or a device stands where the store has content")
 	ErrExists   = errors.New("name already taken in the store")
 	ErrFull     = errors.New("no space left in the store")
 	ErrReadOnly = errors.New("store cannot be written")
 )
+
+// Spoilt reports a failure that says what the store holds, and not that it cannot be
+// asked: a content that is missing, or no content.
+func Spoilt(err error) bool { return errors.Is(err, ErrNotFound) || errors.Is(err, ErrStrange) }

@@ -212,7 +212,7 @@ func (s *Store) checkFolder(name string) error {
 		return err
 	}
 	if !info.IsDir() {
-		return &iofs.PathError{Op: "enter", Path: path, Err: errNotFolder}
+		return &iofs.PathError{Op: "enter", Path: path, Err: fmt.Errorf("%w: %w", store.ErrStrange, errNotFolder)}
 	}
 	return nil
 }

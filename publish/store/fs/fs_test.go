@@ -112,16 +112,22 @@ func TestLinksAreRefused(t *testing.T) {
 		}
 		return s
 	}
-	t.Run("a linked file is neither read nor listed", func(t *testing.T) {
+	t.Run("a linked file is not read, and listed as no content", func(t *testing.T) {
 		s := linked(t, filepath.Join(outside, "secret.json"), "queues/a.json")
-		if got, err := s.Get(t.Context(), "queues/a.json", 0, -1, nil); err == nil || len(got) > 0 {
+		if got, err := s.Get(t.Context(), "queues/a.json", 0, -1, nil); !errors.Is(err, store.ErrStrange) || len(got) > 0 {
 			t.Errorf("read %q", got)
 		}
-		if _, err := s.Stat(t.Context(), "queues/a.json"); err == nil {
-			t.Error("described")
+		if _, err := s.Stat(t.Context(), "queues/a.json"); !errors.Is(err, store.ErrStrange) {
+			t.Errorf("described: %v", err)
 		}
-		if err := s.List(t.Context(), "queues/", func(store.Entry) error { return nil }); err == nil {
-			t.Error("listed")
+		put(t, s, "queues/b.json", "x")
+		strange := map[string]bool{}
+		err := s.List(t.Context(), "queues/", func(e store.Entry) error {
+			strange[e.Name] = e.Strange
+			return nil
+		})
+		if err != nil || len(strange) != 2 || !strange["queues/a.json"] || strange["queues/b.json"] {
+			t.Errorf("listed as strange: %v, %v", strange, err)
 		}
 	})
 	t.Run("nothing goes through a linked folder", func(t *testing.T) {

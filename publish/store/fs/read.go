@@ -71,7 +71,7 @@ func (s *Store) Stat(ctx context.Context, name string) (int64, error) {
 		return 0, fmt.Errorf("stat %s: %w: it is a folder", name, store.ErrNotFound)
 	}
 	if !info.Mode().IsRegular() {
-		return 0, fmt.Errorf("stat %s: not a regular file", name)
+		return 0, fmt.Errorf("stat %s: %w", name, store.ErrStrange)
 	}
 	return info.Size(), nil
 }
@@ -89,11 +89,13 @@ func (s *Store) openFile(name string) (durable.File, error) {
 	if info.IsDir() {
 		return nil, &iofs.PathError{Op: "open", Path: path, Err: iofs.ErrNotExist}
 	}
+	if !info.Mode().IsRegular() {
+		return nil, &iofs.PathError{Op: "open", Path: path, Err: store.ErrStrange}
+	}
 	return s.disk.Open(path)
 }
 
-// List walks the folder. What it does not understand, a link or a device, is an error:
-// such a store is not whole.
+// List walks the folder. It follows no link and opens nothing.
 func (s *Store) List(ctx context.Context, prefix string, each func(store.Entry) error) error {
 	return s.below(ctx, prefix, func(name string, entry iofs.DirEntry) error { return listOne(name, entry, each) })
 }
@@ -156,7 +158,7 @@ func (s *Store) walk(ctx context.Context, folder string, visit visitor) error {
 
 func listOne(name string, entry iofs.DirEntry, each func(store.Entry) error) error {
 	if !entry.Type().IsRegular() {
-		return fmt.Errorf("list %s: not a regular file", name)
+		return each(store.Entry{Name: name, Strange: true})
 	}
 	info, err := entry.Info()
 	if errors.Is(err, iofs.ErrNotExist) {
