@@ -33,8 +33,9 @@ type Sight struct {
 }
 
 // Seen remembers across passes what this installation has seen of one store, so that
-// time never runs backwards unseen. It serves many goroutines. Of two processes that see
-// something new at once the file may keep the older sight, never one of neither.
+// time never runs backwards unseen. It serves many goroutines. What another process saw
+// meanwhile stays; only of two that write at the very same time the file may keep the
+// older sight, never one of neither.
 type Seen struct {
 	disk durable.FS
 	path string
@@ -87,8 +88,27 @@ func (s *Seen) Add(owner, space, name string, head SeenHead) {
 	if name != "" {
 		next.Heads[name] = head
 	}
+	s.keepLater(next)
 	s.sight = next
 	s.err = errors.Join(s.err, s.write())
+}
+
+// keepLater takes over from the file the later states of the same store's heads, which
+// another process saw meanwhile.
+func (s *Seen) keepLater(next Sight) {
+	content, err := readPrivate(s.disk, s.path, maxSeen)
+	if err != nil {
+		return // there is none, or it is about to be replaced by a whole one
+	}
+	kept, err := parseSeen(s.path, content)
+	if err != nil || kept.OwnerDID != next.OwnerDID || kept.SpaceDID != next.SpaceDID {
+		return
+	}
+	for other, head := range kept.Heads {
+		if head.Number > next.Heads[other].Number {
+			next.Heads[other] = head
+		}
+	}
 }
 
 // Replace makes the sight all that was seen; the zero Sight forgets.

@@ -67,3 +67,23 @@ func TestADamagedSightIsNeverTakenForNothing(t *testing.T) {
 		t.Error("forty gigabytes were read")
 	}
 }
+
+func TestWhatAnotherProcessSawStays(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	open := func() *Seen {
+		t.Helper()
+		seen, err := OpenSeen(durable.OS(), dir, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return seen
+	}
+	slow, quick := open(), open()
+	quick.Add("did:a", "did:s", "sessions", SeenHead{7, "sha256:7"})
+	slow.Add("did:a", "did:s", "sessions", SeenHead{6, "sha256:6"})
+	slow.Add("did:a", "did:s", "receipts", SeenHead{1, "sha256:1"})
+	want := map[string]SeenHead{"sessions": {7, "sha256:7"}, "receipts": {1, "sha256:1"}}
+	if got := open().Sight().Heads; !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}

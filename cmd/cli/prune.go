@@ -132,7 +132,11 @@ func (v *invocation) pruneStore(ctx context.Context, s *settings, o publish.Prun
 	if err := v.out.table(t); err != nil {
 		return err
 	}
-	return v.endPrune(summary)
+	how := "to do it: agentsync prune --apply"
+	if own, err := ownDID(s.State); err != nil || own != target.OwnerDID() {
+		how = "only the owner can: " + target.OwnerDID()
+	}
+	return v.endPrune(summary, how)
 }
 
 // pruneAll prunes sessions, commands and datasets. What the datasets need is read before
@@ -155,7 +159,7 @@ func pruneAll(ctx context.Context, target *publish.Target, o publish.PruneOption
 	return report, err
 }
 
-func (v *invocation) endPrune(s pruneSummary) error {
+func (v *invocation) endPrune(s pruneSummary, how string) error {
 	kept := counted(s.Generations, "generation", "generations") + " and " + counted(s.Packs, "pack", "packs") + " (" + bytesText(s.PackSize) + ") stay"
 	if s.Waiting > 0 {
 		kept += fmt.Sprintf(", of which nobody needs %s (%s): removable from %s on", counted(s.Waiting, "pack", "packs"),
@@ -167,5 +171,5 @@ func (v *invocation) endPrune(s pruneSummary) error {
 	case s.Applied:
 		return v.out.note("removed %s, %s; %s", counted(s.Removed, "file", "files"), bytesText(s.RemovedSize), kept)
 	}
-	return v.out.note("would remove %s, %s; %s; to do it: agentsync prune --apply", counted(s.Removed, "file", "files"), bytesText(s.RemovedSize), kept)
+	return v.out.note("would remove %s, %s; %s; %s", counted(s.Removed, "file", "files"), bytesText(s.RemovedSize), kept, how)
 }
