@@ -469,6 +469,7 @@ func (w *work) remember(g *generation, dirs map[string]observation) {
 	if g == w.base && !w.claims.stale {
 		return
 	}
+	w.sweepRecalls()
 	if err := w.saveClaims(w.claims, g); err != nil {
 		w.report.Notes = append(w.report.Notes, collect.Problem{Code: "cache",
 			Message: "the next pass will read every session: " + err.Error()})

@@ -2,14 +2,18 @@ package publish
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 
+	"agentsync/collect"
 	"agentsync/hashgraph"
 	"agentsync/ledger/durable"
 	"agentsync/publish/document"
@@ -31,7 +35,76 @@ type recall struct {
 	digests hashgraph.Messages
 }
 
-func recallName(key string) string { return fmt.Sprintf("messages-%016x", xxhash.Sum64String(key)) }
+const recallPrefix = "messages-"
+
+func recallName(key string) string {
+	return fmt.Sprintf("%s%016x", recallPrefix, xxhash.Sum64String(key))
+}
+
+// Recall files serve sessions that still grow: one that did not for recallAge, and the
+// oldest of those that together have more than recallMost bytes, cost a reading if they
+// grow after all.
+const (
+	recallAge  = 30 * 24 * time.Hour
+	recallMost = 256 << 20
+)
+
+// recallFile is a recall file in the state folder.
+type recallFile struct {
+	name string
+	size int64
+	at   time.Time // of its writing
+}
+
+// unneeded picks the recall files to remove: those of no session in live, by name, the old
+// ones and those that are too much.
+func unneeded(files []recallFile, live map[string]bool, now time.Time) []string {
+	slices.SortFunc(files, func(a, b recallFile) int {
+		return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.name, b.name))
+	})
+	var out []string
+	total := int64(0)
+	for _, f := range files {
+		if !live[f.name] || now.Sub(f.at) > recallAge || total+f.size > recallMost {
+			out = append(out, f.name)
+		} else {
+			total += f.size
+		}
+	}
+	return out
+}
+
+// sweepRecalls removes the recall files that are not needed. What it cannot list or remove
+// stays for the next pass.
+func (w *work) sweepRecalls() {
+	if w.State == "" {
+		return
+	}
+	entries, _ := w.FS.ReadDir(w.State)
+	var files []recallFile
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), recallPrefix) {
+			continue
+		}
+		if info, err := e.Info(); err == nil {
+			files = append(files, recallFile{e.Name(), info.Size(), info.ModTime()})
+		}
+	}
+	if len(files) == 0 {
+		return
+	}
+	live := map[string]bool{}
+	for _, source := range w.claims.bySource {
+		for _, c := range source {
+			if key, err := collect.SessionKey(c.SourceID, c.NativeID); err == nil && c.Status != document.StatusDeleted {
+				live[recallName(key)] = true
+			}
+		}
+	}
+	for _, name := range unneeded(files, live, w.Now) {
+		_ = w.FS.Remove(filepath.Join(w.State, name))
+	}
+}
 
 // partsPrint fingerprints parts, the messages in them included.
 func partsPrint(parts []document.Descriptor) uint64 {
