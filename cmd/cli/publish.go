@@ -292,7 +292,11 @@ func (v *invocation) publishedLine(source publish.SourceReport) error {
 		v.out.warn("%s: %s", source.Source.ID, withPath(n.Message, n.Path))
 	}
 	if source.Absent {
-		return v.out.note("%s (%s): not on this machine", source.Source.ID, source.Source.Driver)
+		what := "not on this machine"
+		if source.Unseen > 0 {
+			what = "not seen any more"
+		}
+		return v.out.note("%s (%s): %s", source.Source.ID, source.Source.Driver, what)
 	}
 	incomplete := ""
 	if !source.Complete {
