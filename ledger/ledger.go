@@ -180,10 +180,15 @@ func (s *State) setAside(path string, reason error) error {
 	}
 }
 
-// readPrivate reads a file that nobody else may read or have written.
+// readPrivate reads a file that nobody else may read or have written. One that is too
+// large to be what it should is a *CorruptError.
 func readPrivate(disk durable.FS, path string, limit int64) ([]byte, error) {
 	if err := durable.CheckPrivate(disk, path); err != nil {
 		return nil, err
 	}
-	return durable.ReadFile(disk, path, limit)
+	content, err := durable.ReadFile(disk, path, limit)
+	if errors.Is(err, durable.ErrTooLarge) {
+		return nil, &CorruptError{Path: path, Field: "size", Err: durable.ErrTooLarge}
+	}
+	return content, err
 }

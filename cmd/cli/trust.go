@@ -61,7 +61,11 @@ func (v *invocation) accept(ctx context.Context, s *settings, did string) error 
 	if err != nil {
 		return err
 	}
-	if err := newsNamed(did, seen.Sight(), there, corrupt != nil); err != nil {
+	own, err := ownDID(s.State)
+	if err != nil {
+		return err
+	}
+	if err := newsNamed(did, seen.Sight(), there, corrupt != nil && own != there.OwnerDID); err != nil {
 		return err
 	}
 	before := seen.Sight()

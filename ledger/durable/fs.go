@@ -5,6 +5,7 @@
 package durable
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -50,7 +51,10 @@ type FS interface {
 	TryLock(path string) (unlock func() error, taken bool, err error)
 }
 
-// ReadFile reads a whole file of at most limit bytes; a longer one is an error.
+// ErrTooLarge reports a file of more bytes than one of its kind has. Nothing of it was read.
+var ErrTooLarge = errors.New("is larger than such a file can be")
+
+// ReadFile reads a whole file of at most limit bytes; a longer one is ErrTooLarge.
 func ReadFile(fsys FS, path string, limit int64) ([]byte, error) {
 	file, err := fsys.Open(path)
 	if err != nil {
@@ -62,7 +66,7 @@ func ReadFile(fsys FS, path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if info.Size() > limit {
-		return nil, fmt.Errorf("read %s: %d bytes, more than the %d allowed", path, info.Size(), limit)
+		return nil, fmt.Errorf("%s %w: %d bytes, at most %d", path, ErrTooLarge, info.Size(), limit)
 	}
 	content := make([]byte, info.Size())
 	n, err := file.ReadAt(content, 0)

@@ -21,7 +21,7 @@ func ReadRecord(ctx context.Context, s Store, name string, limit int64) ([]byte,
 		return nil, err
 	}
 	if size > limit {
-		return nil, fmt.Errorf("%s %w: %d bytes, at most %d", name, ErrTooLarge, size, limit)
+		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, size, limit)
 	}
 	return s.Get(ctx, name, 0, size, nil)
 }
