@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -259,5 +260,42 @@ func (w *world) readsOne() {
 	c, err := s.Part(0)
 	if err != nil || !bytes.Equal(c.Events[0].Text, []byte(lines(1, 200)[0])) {
 		w.t.Errorf("part: %v", err)
+	}
+}
+
+// TestPowerLossDuringAPrune stops the disk before every step of a prune: no head comes back
+// whose packs are gone, none is missing between others, and the next prune ends the work.
+func TestPowerLossDuringAPrune(t *testing.T) {
+	id := testIdentity(t)
+	for k := 0; ; k++ {
+		w := newWorld(t, uint64(k), 0.5, id)
+		for i := range 5 {
+			w.driver.Session("stays", noise(mathrand.New(mathrand.NewPCG(1, uint64(i))), 40_000))
+			if _, err := w.publish(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.now = w.now.AddDate(0, 0, 8)
+		prune := func() error {
+			target, err := w.open()
+			if err == nil {
+				_, err = target.Prune(t.Context(), PruneOptions{Keep: 1, Grace: 24 * time.Hour, Apply: true, Now: w.now})
+			}
+			return err
+		}
+		w.disk.StopBefore(k)
+		err := prune()
+		stopped := w.disk.Stopped()
+		w.disk.Crash()
+		w.sound()
+		if err := prune(); err != nil {
+			t.Fatalf("step %d: the next prune: %v", k, err)
+		}
+		if n := w.sound(); n != 1 {
+			t.Fatalf("step %d: %d generations are kept", k, n)
+		}
+		if err == nil && !stopped {
+			return
+		}
 	}
 }

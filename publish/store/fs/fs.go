@@ -100,8 +100,9 @@ func (s *Store) Location() string {
 	return (&url.URL{Scheme: "file", Path: path}).String()
 }
 
-// Delete removes a name; an absent one is no error. The removal is not synced: after a
-// power failure the name may be back.
+// Delete removes a name; an absent one is no error. The removal of a head is synced, so
+// that none comes back after a power failure whose packs were removed after it. Any other
+// name may be back.
 func (s *Store) Delete(ctx context.Context, name string) error {
 	path, err := s.path(ctx, name)
 	if err != nil {
@@ -113,6 +114,11 @@ func (s *Store) Delete(ctx context.Context, name string) error {
 	s.files.forget(name)
 	if err := s.disk.Remove(path); err != nil {
 		return ignoreAbsent(fmt.Errorf("delete %s: %w", name, writeError(err)))
+	}
+	if strings.HasPrefix(name, "heads/") {
+		if err := s.disk.SyncDir(filepath.Dir(path)); err != nil {
+			return fmt.Errorf("delete %s: %w", name, writeError(err))
+		}
 	}
 	return nil
 }
