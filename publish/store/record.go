@@ -14,7 +14,7 @@ const MaxRecord = 1 << 20
 var ErrTooLarge = errors.New("is larger than a record may be")
 
 // ReadRecord returns the whole content of a small record. One of more than limit bytes
-// is ErrTooLarge, whatever its name promises.
+// is ErrTooLarge, and nothing of it is read.
 func ReadRecord(ctx context.Context, s Store, name string, limit int64) ([]byte, error) {
 	size, err := s.Stat(ctx, name)
 	if err != nil {
