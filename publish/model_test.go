@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	mathrand "math/rand/v2"
 	"os"
 	"slices"
@@ -46,12 +45,6 @@ type machine struct {
 	stored map[string][]string
 	made   int
 	noted  int // lines
-}
-
-// backup is a copy of the store, and what it gives back.
-type backup struct {
-	files  map[string][]byte
-	stored []map[string][]string
 }
 
 const modelGrace = 7 * 24 * time.Hour
@@ -241,69 +234,6 @@ func (m *model) prune(one *machine) {
 	if err != nil {
 		m.fail("prune: %v", err)
 	}
-}
-
-// copyStore takes a copy of the store.
-func (m *model) copyStore() {
-	m.note("copy the store")
-	m.backup = &backup{files: map[string][]byte{}}
-	for _, path := range m.disk.Files() {
-		if strings.HasPrefix(path, "/store/") {
-			m.backup.files[path] = m.read(path)
-		}
-	}
-	for _, one := range m.machines {
-		stored := map[string][]string{}
-		for key, texts := range one.stored {
-			stored[key] = slices.Clone(texts)
-		}
-		m.backup.stored = append(m.backup.stored, stored)
-	}
-}
-
-func (m *model) read(path string) []byte {
-	f, err := m.disk.Open(path)
-	if err != nil {
-		m.fail("%v", err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		m.fail("%v", err)
-	}
-	b := make([]byte, info.Size())
-	if _, err := f.ReadAt(b, 0); err != nil && !errors.Is(err, io.EOF) {
-		m.fail("%v", err)
-	}
-	return b
-}
-
-// putBack puts the copy back in the store's place.
-func (m *model) putBack() {
-	m.note("put the copy of the store back")
-	for _, path := range m.disk.Files() {
-		if strings.HasPrefix(path, "/store/") {
-			if err := m.disk.Remove(path); err != nil {
-				m.fail("%v", err)
-			}
-		}
-	}
-	for path, text := range m.backup.files {
-		f, err := m.disk.Create(path, 0o600)
-		if err == nil {
-			_, err = f.Write(text)
-		}
-		if err == nil {
-			err = errors.Join(f.Sync(), f.Close(), m.disk.SyncDir(path[:strings.LastIndex(path, "/")]))
-		}
-		if err != nil {
-			m.fail("put %s back: %v", path, err)
-		}
-	}
-	for i, one := range m.machines {
-		one.stored = m.backup.stored[i]
-	}
-	m.backup = nil
 }
 
 // check reads every session that should be readable. What a pass that died left open is
