@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"agentsync/hashgraph"
@@ -105,9 +106,29 @@ func find(lib *library, p *document.Pack, id string) (document.Link, bool, error
 	return document.Link{}, false, nil
 }
 
+// copy returns the row of a session's kept copy, nil for none.
+func (v *View) copy(key, number string) (*document.Row, error) {
+	row, err := v.Find(key)
+	if row == nil || err != nil {
+		return nil, err
+	}
+	for i := range row.Copies {
+		if strconv.Itoa(row.Copies[i].N) == number {
+			return row.Copies[i].Of(row), nil
+		}
+	}
+	return nil, nil
+}
+
 // FindKeys returns the rows that a typed key means: the key itself, a native session
 // id, or the unambiguous start of either.
+// A kept copy is KEY@N; it is never meant by anything shorter.
 func (v *View) FindKeys(typed string) ([]*document.Row, error) {
+	if key, number, ok := strings.Cut(typed, "@"); ok {
+		if row, err := v.copy(key, number); row != nil || err != nil {
+			return []*document.Row{row}, err
+		}
+	}
 	if row, err := v.Find(typed); row != nil || err != nil {
 		return []*document.Row{row}, err
 	}

@@ -144,7 +144,7 @@ func (w *work) writePages(s shelf, root *document.Root, changed []rowChange) err
 	}
 	rows := make([]change[*document.Row], 0, len(changed))
 	for _, c := range changed {
-		if err := s.placeTable(c.row); err != nil {
+		if err := s.placeTables(c.row); err != nil {
 			return err
 		}
 		rows = append(rows, change[*document.Row]{order: c.row.Key, row: c.row})
@@ -224,6 +224,19 @@ func (w *work) eachRecent(nodes []document.Child) error {
 		}
 	}
 	return nil
+}
+
+// placeTables gives the long tables of a session and its kept copies documents of their own.
+func (s shelf) placeTables(row *document.Row) error {
+	for i := range row.Copies {
+		c := &row.Copies[i]
+		was := c.Of(row)
+		if err := s.placeTable(was); err != nil {
+			return err
+		}
+		c.Table, c.TableAt = was.Table, was.TableAt
+	}
+	return s.placeTable(row)
 }
 
 // placeTable gives a long table a document of its own.

@@ -29,7 +29,7 @@ func adopt(prior, row *document.Row, generation int64) *document.Row {
 		if equalGit(prior.Git, row.Git) {
 			row.Git.ObservedAt = prior.Git.ObservedAt
 		}
-		row.Table, row.TableAt = prior.Table, prior.TableAt
+		row.Table, row.TableAt, row.Copies = prior.Table, prior.TableAt, prior.Copies
 		if sameRow(prior, row) {
 			return nil
 		}

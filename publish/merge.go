@@ -145,6 +145,20 @@ func (m *mover) surveyPack(name digest.Digest, keys map[string]bool) error {
 // move copies the documents of a row that lie in chosen packs. A row whose table is
 // damaged stays as it is.
 func (m *mover) move(row *document.Row) error {
+	row.Copies = slices.Clone(row.Copies)
+	for i := range row.Copies {
+		c := &row.Copies[i]
+		was := c.Of(row)
+		if err := m.moveTable(was); err != nil {
+			return err
+		}
+		c.Table, c.TableAt = was.Table, was.TableAt
+	}
+	return m.moveTable(row)
+}
+
+// moveTable moves the documents of one state of a session.
+func (m *mover) moveTable(row *document.Row) error {
 	table, err := m.index.lib.table(row)
 	var damaged *DamagedError
 	if errors.As(err, &damaged) {

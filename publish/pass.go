@@ -424,6 +424,7 @@ func (w *work) read(ctx context.Context, b *bench, d collect.Driver, id identity
 	out := newWriter(b, id, w.packer, copied)
 	out.doubts = w.Full
 	r.session.Resumed = snap.At().Event > 0
+	out.watch(snap.Grown())
 	parts, messages, err := out.goOn(snap.At())
 	if err != nil {
 		return err
@@ -436,6 +437,7 @@ func (w *work) read(ctx context.Context, b *bench, d collect.Driver, id identity
 	if err != nil {
 		return err
 	}
+	r.session.Copy, r.session.Why = out.keepCopy(row, r.prior, stamp(w.Now))
 	r.row = row
 	r.claim = claimOf(row, got.Trailer)
 	r.session.fill(row, got, r.prior)

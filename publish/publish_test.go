@@ -120,6 +120,12 @@ func (b *bed) stored(key string) string {
 	if err != nil || row == nil {
 		b.Fatalf("find %s: %v, %v", key, row, err)
 	}
+	return b.bytesOf(v, row)
+}
+
+// bytesOf gives back the bytes of a row's session.
+func (b *bed) bytesOf(v *View, row *document.Row) string {
+	b.Helper()
 	s, err := v.Session(row)
 	if err != nil {
 		b.Fatal(err)

@@ -2,6 +2,7 @@ package publish
 
 import (
 	"errors"
+	"slices"
 
 	"agentsync/publish/document"
 	"agentsync/publish/store"
@@ -77,6 +78,18 @@ func (w *work) relink(c rowChange, theirs *document.Row) error {
 	}
 	if relinked {
 		c.row.Table, c.row.TableAt = mine, document.Link{}
+	}
+	c.row.Copies = slices.Clone(c.row.Copies)
+	for i := range c.row.Copies {
+		one := &c.row.Copies[i]
+		if one.ManifestHash == theirs.ManifestHash {
+			one.Table, one.TableAt = theirs.Table, theirs.TableAt
+		}
+		for _, moved := range theirs.Copies {
+			if moved.N == one.N && moved.ManifestHash == one.ManifestHash {
+				one.Table, one.TableAt = moved.Table, moved.TableAt
+			}
+		}
 	}
 	return nil
 }

@@ -34,8 +34,10 @@ type SessionReport struct {
 	Size         int64 // of the session's own records
 	Waiting      int64 // bytes of an unfinished last line that was left to its writer
 	Partial      bool
-	Resumed      bool // read from its last part on
-	Mended       bool // its published copy was damaged, and has been written anew
+	Resumed      bool   // read from its last part on
+	Copy         int    // number of the kept copy of what the session was before, 0 for none
+	Why          string // of that: shortened or diverged
+	Mended       bool   // its published copy was damaged, and has been written anew
 	Problems     []collect.Problem
 }
 
@@ -46,6 +48,7 @@ type Report struct {
 	Deleted, Partial                    int
 	Mended                              int  // sessions whose published copy was damaged, and has been written anew
 	Unseen                              int  // published, not deleted, and not seen
+	Copies                              int  // sessions whose earlier state was kept as a copy
 	Waiting                             int  // sessions with an unfinished last line that was left to its writer
 	Talk                                bool // a session that was seen has a message; asked for by the pass
 	Documents                           int
@@ -220,6 +223,9 @@ func (w *work) count() {
 		}
 		if s.Partial {
 			r.Partial++
+		}
+		if s.Copy > 0 {
+			r.Copies++
 		}
 		if s.Mended {
 			r.Mended++

@@ -72,7 +72,8 @@ type writer struct {
 	digests       hashgraph.Messages
 	recent        recentTexts
 	seen          idSet
-	recalled      int // parts whose messages the recall file held
+	recalled      int     // parts whose messages the recall file held
+	growth        *growth // nil when the prior copy is known to be the beginning
 }
 
 func newWriter(b *bench, id identity, p *packer, before *prior) *writer {
@@ -106,7 +107,13 @@ func (w *writer) Part(p *hashgraph.Part) error {
 	w.chunks = append(w.chunks, d)
 	if old := w.prior; old != nil && p.Index < len(old.manifest.Chunks) {
 		was := old.manifest.Chunks[p.Index]
-		if was.ContentHash == d.ContentHash && was.Check == d.Check && was.ByteLength == d.ByteLength {
+		same := was.ContentHash == d.ContentHash && was.Check == d.Check && was.ByteLength == d.ByteLength
+		if w.growth != nil {
+			if err := w.growth.take(p, same); err != nil {
+				return err
+			}
+		}
+		if same {
 			sound, err := w.holds(old.table.Chunks[p.Index])
 			if err != nil {
 				return err
@@ -116,6 +123,11 @@ func (w *writer) Part(p *hashgraph.Part) error {
 				return nil
 			}
 			w.mended++
+		}
+	}
+	if w.growth != nil && p.Index >= w.growth.old.Parts() {
+		if err := w.growth.take(p, false); err != nil {
+			return err
 		}
 	}
 	w.table.Chunks = append(w.table.Chunks, document.Link{})

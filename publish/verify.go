@@ -218,7 +218,7 @@ func (v *verification) walkPage(page document.Child) error {
 		}
 		if !v.pages[at] {
 			v.pages[at] = true
-			v.rows = append(v.rows, row)
+			v.rows = append(v.rows, row.States()...)
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -60,8 +61,21 @@ type rowObject struct {
 	Messages     int            `json:"messages"`
 	Damaged      int            `json:"damaged"`
 	Revision     int64          `json:"revision"`
+	Copy         int            `json:"copy,omitempty"`
+	Copies       []copyObject   `json:"copies,omitempty"`
 	// Recent are the last messages, oldest first, when they were asked for.
 	Recent []recentObject `json:"recent_messages,omitempty"`
+}
+
+// copyObject is a kept copy of what a session was, in JSON.
+type copyObject struct {
+	Key         string `json:"key"`
+	Why         string `json:"why"`
+	At          string `json:"at"`
+	ContentHash string `json:"content_hash"`
+	Events      int    `json:"events"`
+	Messages    int    `json:"messages"`
+	Size        int64  `json:"size"`
 }
 
 type remoteObject struct {
@@ -78,6 +92,12 @@ func objectOf(view *publish.View, row *document.Row) rowObject {
 		Capabilities: []string{}, Manifest: view.ManifestID(row), ManifestHash: row.ManifestHash.String(),
 		ContentHash: row.ContentHash.String(), Status: row.Status, DeletedAt: row.DeletedAt,
 		Events: row.Events, Messages: row.Messages, Damaged: row.Damaged, Revision: row.Revision,
+	}
+	o.Copy = row.CopyN
+	for i := range row.Copies {
+		c := &row.Copies[i]
+		o.Copies = append(o.Copies, copyObject{Key: fmt.Sprintf("%s@%d", row.Key, c.N), Why: c.Why, At: c.At,
+			ContentHash: c.ContentHash.String(), Events: c.Events, Messages: c.Messages, Size: c.Size})
 	}
 	for _, remote := range row.Git.Remotes {
 		o.GitRemotes = append(o.GitRemotes, remoteObject(remote))
@@ -196,7 +216,7 @@ func (w *choice) hides(row *document.Row) bool {
 	if w.all {
 		return false
 	}
-	return row.Hidden || row.Parent != "" || row.Status == document.StatusDeleted && w.status == ""
+	return row.Hidden && len(row.Copies) == 0 || row.Parent != "" || row.Status == document.StatusDeleted && w.status == ""
 }
 
 // recentDays is how far back the recent index reaches from its generation.
@@ -373,10 +393,14 @@ func (v *invocation) rowTable(got found, long bool) *table {
 
 // unusual is a row's status where it is worth a word.
 func unusual(row *document.Row) string {
-	if row.Status == document.StatusComplete {
-		return ""
+	var words []string
+	if row.Status != document.StatusComplete {
+		words = append(words, row.Status)
 	}
-	return row.Status
+	for i := range row.Copies {
+		words = append(words, fmt.Sprintf("%s: @%d", row.Copies[i].Why, row.Copies[i].N))
+	}
+	return strings.Join(words, ", ")
 }
 
 func countOrNone(n int) string {

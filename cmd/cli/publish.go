@@ -54,6 +54,7 @@ type publishSummary struct {
 	Unseen       int    `json:"unseen"`
 	Partial      int    `json:"partial"`
 	Waiting      int    `json:"waiting"`
+	Copies       int    `json:"copies"`
 	Mended       int    `json:"mended"`
 	Documents    int    `json:"documents"`
 	BytesWritten int64  `json:"bytes_written"`
@@ -82,6 +83,8 @@ type publishedObject struct {
 	Waiting      int64  `json:"waiting"`
 	Partial      bool   `json:"partial"`
 	Resumed      bool   `json:"resumed"`
+	Copy         string `json:"copy,omitempty"`
+	Why          string `json:"why,omitempty"`
 	Mended       bool   `json:"mended"`
 	SnapshotHash string `json:"snapshot_hash,omitempty"`
 	ManifestHash string `json:"manifest_hash,omitempty"`
@@ -89,7 +92,18 @@ type publishedObject struct {
 
 func publishedOf(kind, status string, s publish.SessionReport) publishedObject {
 	return publishedObject{kind, s.Key, s.Source, s.NativeID, status, s.Parts, s.Events, s.Messages, s.Damaged, s.Size, s.Bytes,
-		s.Waiting, s.Partial, s.Resumed, s.Mended, s.SnapshotHash, s.ManifestHash}
+		s.Waiting, s.Partial, s.Resumed, copyKey(s), s.Why, s.Mended, s.SnapshotHash, s.ManifestHash}
+}
+
+// lostWords say what became of a file whose published copy holds what it lacks.
+var lostWords = map[string]string{"shortened": "is shorter now", "diverged": "was rewritten"}
+
+// copyKey names the kept copy of what a session was, "" for none.
+func copyKey(s publish.SessionReport) string {
+	if s.Copy == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s@%d", s.Key, s.Copy)
 }
 
 func (v *invocation) publish(ctx context.Context, c *urfave.Context) error {
@@ -221,7 +235,7 @@ func (v *invocation) showPublished(report publish.Report, dryRun bool) error {
 		}
 	}
 	summary := publishSummary{
-		"summary", report.Found, report.Published, report.Unchanged, report.Failed, report.Deleted, report.Unseen, report.Partial, report.Waiting, report.Mended,
+		"summary", report.Found, report.Published, report.Unchanged, report.Failed, report.Deleted, report.Unseen, report.Partial, report.Waiting, report.Copies, report.Mended,
 		report.Documents, report.BytesWritten, report.Generation, report.Store, report.BytesRead, report.Retained,
 		!report.Incomplete() && !report.Unfinished, dryRun, report.Unfinished,
 	}
@@ -238,7 +252,7 @@ func (s publishSummary) text() string {
 	for _, more := range []struct {
 		n    int
 		word string
-	}{{s.Deleted, "deleted"}, {s.Unseen, "not seen"}, {s.Partial, "partial"}, {s.Waiting, "waiting"}, {s.Mended, "mended"}} {
+	}{{s.Deleted, "deleted"}, {s.Unseen, "not seen"}, {s.Partial, "partial"}, {s.Waiting, "waiting"}, {s.Copies, "kept as copies"}, {s.Mended, "mended"}} {
 		if more.n > 0 {
 			fmt.Fprintf(&b, ", %d %s", more.n, more.word)
 		}
@@ -277,6 +291,9 @@ func (v *invocation) showPublishedSource(source publish.SourceReport, sessions [
 	for _, s := range own {
 		v.showDamage(s)
 		v.showWaiting(s)
+		if s.Copy > 0 {
+			v.out.warn("%s: its file %s; what it was before is kept as %s", s.Key, lostWords[s.Why], copyKey(s))
+		}
 		if s.Mended {
 			v.out.warn("%s: its published copy was damaged; it has been written anew", s.Key)
 		}

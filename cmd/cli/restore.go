@@ -206,6 +206,7 @@ func (v *invocation) chosenRows(view *publish.View, kin *kinship, c *urfave.Cont
 		})
 		return rows, err
 	}
+	var rows []*document.Row
 	var keys []string
 	for _, typed := range c.Args().Slice() {
 		row, err := oneRow(view, typed)
@@ -215,9 +216,12 @@ func (v *invocation) chosenRows(view *publish.View, kin *kinship, c *urfave.Cont
 		if len(only) > 0 && !slices.Contains(only, row.SourceID) {
 			return nil, usageError("leave out --source, or name another session", "%s is not of the source that --source names", row.Key)
 		}
+		if row.CopyN > 0 {
+			rows = append(rows, row)
+			continue
+		}
 		keys = append(keys, row.Key)
 	}
-	var rows []*document.Row
 	for _, key := range kin.family(keys) {
 		row, err := view.Find(key)
 		if err != nil {

@@ -92,6 +92,8 @@ type Row struct {
 	Revision        int64 // generation that wrote the session's current copy
 	Observed        int64 // number of the observation that the row comes from
 	Placement       Placement
+	Copies          []Copy // earlier states that hold what this one lacks
+	CopyN           int    // not published: the number of the kept copy that a row was made of, 0 for none
 
 	Table   Table // empty when TableAt is set
 	TableAt Link
@@ -120,7 +122,7 @@ func init() {
 	for _, f := range []string{"key", "sourceId", "driver", "nativeSessionId", "parent", "hidden", "title",
 		"cwd", "gitRepo", "gitBranch", "gitWorktreeRoot", "gitHeadSha", "gitRemotes", "gitObservedAt",
 		"createdAt", "updatedAt", "archived", "active", "startedAs", "manifestHash", "contentHash",
-		"syncStatus", "deletedAt", "size", "events", "messages", "damaged", "revision", "observed", "placement", "table", "tableAt"} {
+		"syncStatus", "deletedAt", "size", "events", "messages", "damaged", "revision", "observed", "placement", "copies", "table", "tableAt"} {
 		rowFields[f] = true
 	}
 }
@@ -154,6 +156,7 @@ func (row *Row) build(b *value.Builder, p *placer) {
 	} else {
 		p.add(b.Key("tableAt"), row.TableAt)
 	}
+	row.buildCopies(b, p)
 	for _, m := range row.extra {
 		b.Key(m.key).Value(m.v)
 	}
@@ -277,6 +280,7 @@ func parseRow(parent *reader, v value.Value, f *finder) *Row {
 		row.Hidden = *h
 	}
 	r.place(row, f)
+	row.Copies = r.copies(f)
 	for k, v := range r.v.Members() {
 		if !rowFields[string(k)] {
 			row.extra = append(row.extra, member{string(k), v})

@@ -1,0 +1,76 @@
+package publish
+
+import "testing"
+
+func (b *bed) storedCopy(typed string) string {
+	b.Helper()
+	v := b.view()
+	rows, err := v.FindKeys(typed)
+	if err != nil || len(rows) != 1 {
+		b.Fatalf("find %s: %v, %v", typed, rows, err)
+	}
+	return b.bytesOf(v, rows[0])
+}
+
+func TestAShorterTranscriptLeavesTheLongerOneAsAKeptCopy(t *testing.T) {
+	for why, now := range map[string]string{
+		keptShortened: jsonl(1, 0),
+		keptDiverged:  jsonl(150, 0) + jsonl(60, 900),
+		"":            jsonl(201, 0),
+	} {
+		t.Run(why, func(t *testing.T) {
+			whole := jsonl(200, 0)
+			b, file, key := transcriptBed(t, whole)
+			writeFile(t, file, now)
+			r := b.publish()
+			if r.Sessions[0].Why != why || (r.Copies == 1) != (why != "") || b.stored(key) != now {
+				t.Fatalf("report %+v", r)
+			}
+			if why == "" {
+				return
+			}
+			for i := range 11 { // what a prune of old generations would do to it
+				writeFile(t, file, now+jsonl(i+1, 300))
+				b.publish()
+			}
+			if _, err := b.target.Prune(b.Context(), PruneOptions{Keep: 1, Apply: true, Now: b.pass.Now}); err != nil {
+				t.Fatal(err)
+			}
+			row := b.row(key)
+			if len(row.Copies) != 1 || row.Copies[0].N != 1 || row.Copies[0].Why != why || row.Copies[0].Events != 200 {
+				t.Fatalf("copies %+v", row.Copies)
+			}
+			if b.storedCopy(key+"@1") != whole {
+				t.Error("the kept copy is not what was published")
+			}
+			b.sound()
+		})
+	}
+}
+
+func TestAnEmptiedTranscriptIsKeptAlsoWithoutTheCache(t *testing.T) {
+	whole := jsonl(5000, 0) // a table of its own, and parts before the last
+	b, file, key := transcriptBed(t, whole)
+	b.target.State = t.TempDir()
+	writeFile(t, file, "")
+	if r := b.publish(); r.Copies != 1 || r.Sessions[0].Why != keptShortened {
+		t.Fatalf("%+v", r)
+	}
+	writeFile(t, file, whole)
+	if r := b.publish(); r.Copies != 0 {
+		t.Errorf("what grew is kept: %+v", r)
+	}
+	if b.storedCopy(key+"@1") != whole || b.stored(key) != whole {
+		t.Error("bytes differ")
+	}
+	b.sound()
+}
+
+func TestAGrownSessionOfALostCacheKeepsNoCopy(t *testing.T) {
+	b, file, _ := transcriptBed(t, jsonl(5000, 0))
+	b.target.State = t.TempDir()
+	writeFile(t, file, jsonl(5100, 0))
+	if r := b.publish(); r.Copies != 0 || r.Published != 1 {
+		t.Errorf("%+v", r)
+	}
+}
