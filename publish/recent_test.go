@@ -1,55 +1,53 @@
 package publish
 
 import (
-	"slices"
+	"fmt"
+	"strings"
 	"testing"
 
-	"agentsync/collect"
+	"agentsync/collect/value"
 	"agentsync/fixtures/fakedriver"
 	"agentsync/publish/document"
 )
 
-// TestAnIdlePassLeavesTheWindowAndTheNextGenerationMovesIt lets every session get older than
-// the recent index reaches: an idle pass writes nothing, so a reader goes by the time of the
-// rows, which come newest first. The next generation holds only what is in its window.
-func TestAnIdlePassLeavesTheWindowAndTheNextGenerationMovesIt(t *testing.T) {
-	d := fakedriver.New("codex")
+func TestAManifestHoldsTheLastMessagesHoweverItGrew(t *testing.T) {
+	d := fakedriver.New("codex").Session("a")
 	b := newBed(t, d)
-	begin := func(id string) {
-		now := stamp(b.pass.Now)
-		d.Session(id, lines(2, 0)...).Summarized(id, collect.Summary{UpdatedAt: &now})
+	written := 0
+	for _, step := range []int{0, 1, 3, 9, 1, 400, 1, 2, 30} { // the 400 fill several parts
+		var more []string
+		for range step {
+			written++
+			more = append(more, fmt.Sprintf(`{"type":"user","role":"user","id":"m%d","text":%q}`, written, strings.Repeat("x", 5000)+fmt.Sprint(written)),
+				`{"type":"quiet"}`)
+		}
+		d.Append("a", more...)
 		b.publish()
-	}
-	begin("old")
-	b.pass.Now = b.pass.Now.AddDate(0, 0, 3)
-	begin("newer")
-	recent := func() (keys []string) {
-		last := ""
-		err := b.view().Newest(func(row *document.Row) error {
-			if keys = append(keys, row.Key); last != "" && *row.UpdatedAt > last {
-				t.Errorf("%s of %s comes after one of %s", row.Key, *row.UpdatedAt, last)
-			}
-			last = *row.UpdatedAt
+		var all, recent []string
+		view := b.view()
+		row := b.row("codex/a")
+		s, err := view.Session(row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.Messages(0, func(_ int, v value.Value) error {
+			all = append(all, string(value.AppendText(nil, v)))
 			return nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if root := b.view().Root(); root.Total-root.Older != len(keys) {
-			t.Errorf("%d of %d are older, and %q recent", root.Older, root.Total, keys)
+		messages, err := view.Recent(row)
+		if err != nil {
+			t.Fatal(err)
 		}
-		return keys
+		for _, v := range messages {
+			recent = append(recent, string(value.AppendText(nil, v)))
+		}
+		want := all[max(0, len(all)-document.RecentMost):]
+		if len(all) != written || strings.Join(recent, "\n") != strings.Join(want, "\n") {
+			t.Errorf("after %d messages: %d of them are recent, want the last %d", written, len(recent), len(want))
+		}
 	}
-	generation := b.view().Root().Generation
-	b.pass.Now = b.pass.Now.AddDate(0, 0, 5)
-	if r := b.publish(); r.Documents != 0 || r.Generation != generation {
-		t.Errorf("an idle pass writes %d documents, generation %d", r.Documents, r.Generation)
-	}
-	if got := recent(); !slices.Equal(got, []string{"codex/newer", "codex/old"}) {
-		t.Errorf("after an idle pass: %q", got)
-	}
-	begin("newest")
-	if got := recent(); !slices.Equal(got, []string{"codex/newest", "codex/newer"}) {
-		t.Errorf("after the next generation: %q", got)
-	}
+	b.sound()
 }
