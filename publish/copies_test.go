@@ -29,13 +29,22 @@ func TestAShorterTranscriptLeavesTheLongerOneAsAKeptCopy(t *testing.T) {
 			if why == "" {
 				return
 			}
+			prune := func() {
+				t.Helper()
+				_, err := b.target.Prune(b.Context(), PruneOptions{Keep: 1, Apply: true, Now: b.pass.Now.AddDate(50, 0, 0)})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			prune() // the first pack holds nothing but the copy
+			if b.storedCopy(key+"@1") != whole {
+				t.Fatal("a prune took the kept copy")
+			}
 			for i := range 11 { // what a prune of old generations would do to it
 				writeFile(t, file, now+jsonl(i+1, 300))
 				b.publish()
 			}
-			if _, err := b.target.Prune(b.Context(), PruneOptions{Keep: 1, Apply: true, Now: b.pass.Now}); err != nil {
-				t.Fatal(err)
-			}
+			prune()
 			row := b.row(key)
 			if len(row.Copies) != 1 || row.Copies[0].N != 1 || row.Copies[0].Why != why || row.Copies[0].Events != 200 {
 				t.Fatalf("copies %+v", row.Copies)

@@ -208,8 +208,10 @@ func (t *Target) markPages(lib *library, node document.Child, visit func(documen
 			return err
 		}
 		for _, row := range found {
-			if err := markRow(lib, row, visit); err != nil {
-				return err
+			for _, state := range row.States() {
+				if err := markRow(lib, state, visit); err != nil {
+					return err
+				}
 			}
 		}
 	}
