@@ -83,9 +83,11 @@ func play(role string) int {
 		fmt.Fprintln(os.Stderr, "the last words")
 	case "environment":
 		fmt.Fprintln(out, len(os.Environ()), len(os.Args))
-	case "deaf": // reads nothing, prints nothing, and ends by no asking
+	case "deaf", "mute": // reads nothing and ends by no asking; says when it is that far, or nothing
 		signal.Ignore(syscall.SIGTERM)
-		fmt.Println("deaf")
+		if words[0] == "deaf" {
+			fmt.Println("deaf")
+		}
 		time.Sleep(time.Hour)
 	case "flood":
 		for range number {

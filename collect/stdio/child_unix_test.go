@@ -29,20 +29,20 @@ func playUnix(words []string, number int) int {
 	switch words[0] {
 	case "wrapper": // a child in the group, deaf, and its number; deaf itself
 		signal.Ignore(syscall.SIGTERM)
-		next.Env = []string{roleVariable + "=deaf"}
+		next.Env = []string{roleVariable + "=mute"}
 		if next.Start() != nil {
 			return 1
 		}
 		fmt.Println(next.Process.Pid)
 		time.Sleep(time.Hour)
 	case "leaves": // a deaf child in the group, and ends
-		next.Env = []string{roleVariable + "=deaf"}
+		next.Env = []string{roleVariable + "=mute"}
 		if next.Start() != nil {
 			return 1
 		}
 		fmt.Println(next.Process.Pid)
 	case "tool": // a deaf child in a session of its own, and ends with its input
-		next.Env, next.Stdin = []string{roleVariable + "=deaf"}, nil
+		next.Env, next.Stdin = []string{roleVariable + "=mute"}, nil
 		next.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if next.Start() != nil {
 			return 1
@@ -50,7 +50,7 @@ func playUnix(words []string, number int) int {
 		fmt.Println(next.Process.Pid)
 		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "daemon": // a child in a session of its own that keeps stdout, and ends
-		next.Env = []string{roleVariable + "=deaf"}
+		next.Env = []string{roleVariable + "=mute"}
 		next.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if next.Start() != nil {
 			return 1

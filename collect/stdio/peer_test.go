@@ -290,12 +290,7 @@ func TestNothingOfAPeerRunsAfterDone(t *testing.T) {
 	if !errors.Is(peer.Err(), io.EOF) {
 		t.Errorf("ended with %v", peer.Err())
 	}
-	for i := 0; runtime.NumGoroutine() > before && i < 100; i++ {
-		time.Sleep(time.Millisecond) // a goroutine that closed its channel still has to return
-	}
-	if after := runtime.NumGoroutine(); after > before {
-		t.Errorf("%d goroutines before, %d after", before, after)
-	}
+	noneLeft(t, before)
 }
 
 // tape is a side that sends one message again and again.
