@@ -103,6 +103,9 @@ func (w *work) nextRoot(changed []rowChange, sources []document.Source, dirs map
 
 // whole reports that every source gave all it has.
 func (w *work) whole() bool {
+	if len(w.tallies) == 0 {
+		return false // nobody looked
+	}
 	for i := range w.tallies {
 		if t := &w.tallies[i]; t.partial || !t.whole() {
 			return false

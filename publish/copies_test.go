@@ -1,6 +1,11 @@
 package publish
 
-import "testing"
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+)
 
 func (b *bed) storedCopy(typed string) string {
 	b.Helper()
@@ -82,4 +87,42 @@ func TestAGrownSessionOfALostCacheKeepsNoCopy(t *testing.T) {
 	if r := b.publish(); r.Copies != 0 || r.Published != 1 {
 		t.Errorf("%+v", r)
 	}
+}
+
+// TestAKeptCopyOutlivesSweepsAndPrunes keeps a copy through so many rewrites of other
+// sessions that its documents are moved and the list of packs is swept, with a prune after
+// each of them.
+func TestAKeptCopyOutlivesSweepsAndPrunes(t *testing.T) {
+	whole := jsonl(200, 0)
+	b, file, key := transcriptBed(t, whole)
+	writeFile(t, file, jsonl(3, 0))
+	if r := b.publish(); r.Copies != 1 {
+		t.Fatalf("%+v", r)
+	}
+	other := filepath.Join(filepath.Dir(file), "0f3c9a1b-0000-4000-8000-00000000beef.jsonl")
+	rng := rand.New(rand.NewPCG(5, 6))
+	for i := range 150 {
+		if err := os.Remove(other); err != nil && i > 0 {
+			t.Fatal(err)
+		}
+		writeFile(t, other, noise(rng, 40_000)+"\n")
+		b.publish()
+		if i%5 == 0 {
+			if _, err := b.target.Prune(t.Context(), PruneOptions{Keep: 1, Apply: true, Now: b.pass.Now}); err != nil {
+				t.Fatal(err)
+			}
+			if b.storedCopy(key+"@1") != whole {
+				t.Fatalf("after %d rewrites the copy is another", i)
+			}
+		}
+	}
+	b.sound()
+	dropped, n, err := b.target.DropCopies(t.Context(), []string{key + "@1"}, true, b.pass.Now)
+	if err != nil || len(dropped) != 1 || n != b.view().Root().Generation || len(b.row(key).Copies) != 0 {
+		t.Fatalf("dropped %d in generation %d, %v", len(dropped), n, err)
+	}
+	if r := b.publish(); r.Documents != 0 {
+		t.Errorf("a pass after the drop writes: %+v", r)
+	}
+	b.sound()
 }

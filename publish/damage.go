@@ -135,7 +135,7 @@ func (v *verification) needs(needed map[document.Link]bool) error {
 	for _, b := range v.broken {
 		brokenNow[b.row.Key] = true
 	}
-	err := newIndex(v.lib, v.newest).each(func(row *document.Row) error {
+	check := func(row *document.Row) error {
 		table, err := v.lib.table(row)
 		if err == nil && brokenNow[row.Key] {
 			_, _, err = v.lib.manifest(row)
@@ -159,8 +159,15 @@ func (v *verification) needs(needed map[document.Link]bool) error {
 			v.report.Damaged = append(v.report.Damaged, row.Key)
 		}
 		return nil
-	})
-	return v.passOver(err)
+	}
+	return v.passOver(newIndex(v.lib, v.newest).each(func(row *document.Row) error {
+		for _, state := range row.States() {
+			if err := check(state); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
 }
 
 // passOver returns errors that are no damage.

@@ -211,9 +211,11 @@ func (w *work) drop(files []document.File, merged, gone map[digest.Digest]bool, 
 			sweep = false // verify is who complains
 		}
 		for _, c := range changed {
-			for _, l := range slices.Concat([]document.Link{c.row.Table.Manifest, c.row.TableAt}, c.row.Table.Chunks, c.row.Table.ChunkPages) {
-				if l.Pack != nil {
-					needed[l.Pack.Name] = true
+			for _, state := range c.row.States() {
+				for _, l := range append(state.Table.Links(), &state.TableAt) {
+					if l.Pack != nil {
+						needed[l.Pack.Name] = true
+					}
 				}
 			}
 		}

@@ -83,6 +83,10 @@ func publishError(err error) *failure {
 		return &failure{exit: exitNotSetUp, hint: "agentsync publish"}
 	case errors.Is(err, publish.ErrForeign):
 		return &failure{exit: exitStopped, code: "foreign-store", hint: "choose another store with --store, or bring the owner's key here"}
+	case errors.Is(err, publish.ErrOvertaken):
+		return &failure{exit: exitTryLater, code: "overtaken", retryable: true, hint: "run it again"}
+	case errors.As(err, new(*publish.NoCopyError)):
+		return &failure{exit: exitFailed, code: "no-such-copy", hint: "see them: agentsync ls --all --long"}
 	case errors.Is(err, publish.ErrNoCell):
 		return &failure{exit: exitFailed, code: "no-such-cell"}
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"time"
 
@@ -22,11 +23,12 @@ func (v *invocation) pruneVerb() *urfave.Command {
 		Category: groupKeep,
 		Usage:    "show what no kept generation needs, and with --apply remove it",
 		Description: "Every session of the newest generation stays, deleted ones included: only older states of the index and of " +
-			"sessions go. Nothing younger than the grace period is removed, and nothing at all when something kept cannot be read.",
-		UsageText: "agentsync prune\nagentsync prune --keep 30 --apply",
+			"sessions go. What a session was before its file shrank or changed is kept until --drop-copy names it. Nothing younger than the grace period is removed, and nothing at all when something kept cannot be read.",
+		UsageText: "agentsync prune\nagentsync prune --keep 30 --apply\nagentsync prune --drop-copy KEY@1 --apply",
 		Flags: []urfave.Flag{
 			&urfave.IntFlag{Name: "keep", Value: keepDefault, Usage: "keep the newest `N` generations"},
 			&urfave.StringFlag{Name: "grace", Value: "7d", Usage: "remove nothing younger than `DURATION`, as 7d or 36h"},
+			&urfave.StringSliceFlag{Name: "drop-copy", Usage: "give up the kept copy `KEY@N` of a session that shrank, and nothing else (may be repeated)"},
 			&urfave.BoolFlag{Name: "apply", Usage: "remove it; without, only show it"},
 		},
 		Action: action(0, 0, v.prune),
@@ -69,8 +71,14 @@ func (v *invocation) prune(ctx context.Context, c *urfave.Context) error {
 	if err != nil {
 		return err
 	}
+	prune := v.pruneStore
+	if names := c.StringSlice("drop-copy"); len(names) > 0 {
+		prune = func(ctx context.Context, s *settings, o publish.PruneOptions) error {
+			return v.dropCopies(ctx, s, o, names)
+		}
+	}
 	if !o.Apply {
-		return v.pruneStore(ctx, s, o)
+		return prune(ctx, s, o)
 	}
 	if s.State == "" {
 		if s, err = v.settings(); err != nil {
@@ -82,7 +90,7 @@ func (v *invocation) prune(ctx context.Context, c *urfave.Context) error {
 	} else {
 		done()
 	}
-	return v.withLock(ctx, s.State, publishLock, "prune", func(ctx context.Context) error { return v.pruneStore(ctx, s, o) })
+	return v.withLock(ctx, s.State, publishLock, "prune", func(ctx context.Context) error { return prune(ctx, s, o) })
 }
 
 // openPruner opens the store to look, or, to remove, in the owner's name: only the owner
@@ -94,6 +102,7 @@ func (v *invocation) openPruner(ctx context.Context, s *settings, apply bool) (*
 	}
 	options := publish.Options{FS: durable.OS(), Workers: workers(), Seen: seen}
 	if apply {
+		options.Rand, options.State = rand.Reader, s.localFolder()
 		if options.Signer, options.Installation, err = v.existingIdentity(s.State); err != nil {
 			return nil, nil, err
 		}

@@ -39,6 +39,7 @@ type storeObject struct {
 	Stale      int    `json:"stale"`
 	Partial    int    `json:"partial"`
 	Damaged    int    `json:"damaged"` // sessions with events that are not one sound line
+	Copies     int    `json:"copies"`  // kept, of sessions that shrank or diverged
 	Packs      int    `json:"packs"`
 	Size       int64  `json:"size"`
 	Owner      string `json:"owner_did"`
@@ -197,6 +198,7 @@ func (o *storeObject) count(row *document.Row) error {
 	if row.Damaged > 0 {
 		o.Damaged++
 	}
+	o.Copies += len(row.Copies)
 	return nil
 }
 
@@ -268,6 +270,9 @@ func (v *invocation) showStatus(got *screen) error {
 			counted(o.Sessions, "session", "sessions"), bytesText(o.Size), counted(o.Packs, "pack", "packs"))
 		if o.Deleted > 0 {
 			newest += fmt.Sprintf(", and %d deleted ones kept", o.Deleted)
+		}
+		if o.Copies > 0 {
+			newest += fmt.Sprintf(", %s of what shrank", counted(o.Copies, "copy", "copies"))
 		}
 	}
 	for _, fact := range [][2]string{{"store", o.Store}, {"newest", newest}, {"config", firstOf(o.Config, "none; agents are looked for")},
