@@ -16,8 +16,21 @@ type Ancestor struct {
 	Tree
 	Generation  int64  // raised by every plan that was applied; 0 before the first
 	Fingerprint string // of the rules, "" before the first
+	Head        Agreed // of the dataset
 
 	entries string // as read
+}
+
+// Agreed is the head of the dataset that both sides last agreed on.
+type Agreed struct {
+	Number int64  // 0 for none
+	Digest string // sha256: and digits, of the head's bytes; "" when it could not be asked for
+}
+
+// Forgotten is the ancestor without its tree: nothing is known to be common any more.
+func (a Ancestor) Forgotten() Ancestor {
+	a.Tree, a.entries = Tree{}, ""
+	return a
 }
 
 // IsManifest reports that the tree, as it was read, is that of the manifest with the digest.
@@ -41,12 +54,19 @@ const (
 type ancestorTail struct {
 	Fingerprint string `json:"fingerprint"`
 	Generation  string `json:"generation"`
+	Head        string `json:"head,omitempty"`
+	HeadDigest  string `json:"headDigest,omitempty"`
 	Schema      string `json:"schema"`
 }
 
 // Encode renders the ancestor: a manifest's entries, then the rest.
 func (a *Ancestor) Encode() ([]byte, error) {
-	tail, err := Canonical(ancestorTail{a.Fingerprint, strconv.FormatInt(a.Generation, 10), ancestorSchema})
+	fields := ancestorTail{Fingerprint: a.Fingerprint, Generation: strconv.FormatInt(a.Generation, 10),
+		HeadDigest: a.Head.Digest, Schema: ancestorSchema}
+	if a.Head.Number > 0 {
+		fields.Head = strconv.FormatInt(a.Head.Number, 10)
+	}
+	tail, err := Canonical(fields)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +90,14 @@ func ParseAncestor(text []byte) (Ancestor, error) {
 	if tail.Schema != ancestorSchema || err != nil || generation < 1 {
 		return Ancestor{}, errors.New("ancestor: it has another schema, or no generation")
 	}
-	return Ancestor{tree, generation, tail.Fingerprint, string(text[len(ancestorStart) : len(text)-len(rest)])}, nil
+	a := Ancestor{Tree: tree, Generation: generation, Fingerprint: tail.Fingerprint, entries: string(text[len(ancestorStart) : len(text)-len(rest)])}
+	if tail.Head != "" {
+		if a.Head.Number, err = strconv.ParseInt(tail.Head, 10, 64); err != nil || a.Head.Number < 1 {
+			return Ancestor{}, errors.New("ancestor: its head has no number")
+		}
+		a.Head.Digest = tail.HeadDigest
+	}
+	return a, nil
 }
 
 // Moved returns the ancestor after a plan: its adoptions, and the entries of actions

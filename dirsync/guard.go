@@ -20,6 +20,7 @@ const (
 	MassOverwrite  Guard = "mass-overwrite"
 	AllChanged     Guard = "all-changed"
 	RulesChanged   Guard = "rules-changed"
+	DatasetPast    Guard = "dataset-past"
 	TooMany        Guard = "too-many-entries"
 )
 
@@ -52,7 +53,34 @@ func (e *StopError) Error() string {
 type Accepts struct {
 	Missing    bool `json:"missing"`    // root-emptied and mass-missing
 	Overwrites int  `json:"overwrites"` // mass-overwrite and all-changed, of exactly so many files; see accepted
+	Past       bool `json:"past"`       // dataset-past
 	Rebase     bool `json:"rebase"`     // rules-changed
+}
+
+// Sight is what a store shows of a dataset's heads now.
+type Sight struct {
+	Newest int64  // number of the newest, 0 for none
+	There  string // digest of the head that has the agreed number, "" when it is gone
+	Before string // that the head after the agreed number names as the one before it, "" when that is gone
+}
+
+// WentBack returns the guard that fires when the dataset is behind what both sides agreed
+// on, or another one: a store that was put back from a copy, a replica that lags. What was
+// common is then no base for a comparison, and would revert whoever is newer.
+func WentBack(agreed Agreed, now Sight) *StopError {
+	detail := ""
+	switch {
+	case agreed.Number == 0:
+	case now.Newest < agreed.Number:
+		detail = fmt.Sprintf("head %d of the dataset was agreed on, and the newest one is now %d", agreed.Number, now.Newest)
+	case agreed.Digest == "":
+	case now.There != "" && now.There != agreed.Digest, now.There == "" && now.Before != "" && now.Before != agreed.Digest:
+		detail = fmt.Sprintf("head %d of the dataset is another one than was agreed on", agreed.Number)
+	}
+	if detail == "" {
+		return nil
+	}
+	return &StopError{Guard: DatasetPast, Side: Dataset, Detail: detail}
 }
 
 // The limits of the guards that count.

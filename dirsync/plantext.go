@@ -11,6 +11,7 @@ import (
 func appendPlan(b []byte, p *Plan) []byte {
 	b = strconv.AppendBool(append(b, `{"accepts":{"missing":`...), p.Accepts.Missing)
 	b = strconv.AppendInt(append(b, `,"overwrites":`...), int64(p.Accepts.Overwrites), 10)
+	b = strconv.AppendBool(append(b, `,"past":`...), p.Accepts.Past)
 	b = strconv.AppendBool(append(b, `,"rebase":`...), p.Accepts.Rebase)
 	b = appendList(append(b, `},"actions":`...), p.Actions, appendAction)
 	b = appendList(append(b, `,"adoptions":`...), p.Adoptions, appendAdoption)

@@ -40,6 +40,9 @@ func (c *concern) preview(flags ...string) string {
 	if c.accepts.Missing {
 		flags = append(flags, "--accept-missing")
 	}
+	if c.accepts.Past {
+		flags = append(flags, "--accept-past")
+	}
 	if c.accepts.Rebase {
 		flags = append(flags, "--rebase")
 	}
@@ -128,6 +131,8 @@ func stopped(stop *dirsync.StopError, c *concern) *failure {
 		f.hint = fmt.Sprintf("is the %s as it should be? to go on: %s", stop.Side.Other(), c.preview("--accept-overwrites", number(stop.Count)))
 	case dirsync.AllChanged:
 		f.hint = fmt.Sprintf("is the %s as it should be? to go on: %s", stop.Side, c.preview("--accept-overwrites", number(stop.Count)))
+	case dirsync.DatasetPast:
+		f.hint = "was the store put back from a copy? to go on, with every difference as a conflict: " + c.preview("--accept-past")
 	case dirsync.RulesChanged:
 		f.hint = "if the change is meant: " + c.preview("--rebase")
 	}

@@ -75,6 +75,7 @@ type planSummary struct {
 	Choices          int    `json:"choices"`
 	AcceptMissing    bool   `json:"accept_missing"`
 	AcceptOverwrites int    `json:"accept_overwrites"`
+	AcceptPast       bool   `json:"accept_past"`
 	Rebase           bool   `json:"rebase"`
 	Store            string `json:"store"`
 }
@@ -86,7 +87,7 @@ func (v *invocation) planObjects(p *synced) error {
 		Direction: string(plan.Direction), Dataset: p.binding.Dataset, Head: plan.Head, ToProject: plan.Writes(dirsync.Project),
 		ToDataset: plan.Writes(dirsync.Dataset), Adoptions: len(plan.Adoptions), Held: len(plan.Held), Conflicts: len(plan.Conflicts),
 		Blocked: len(plan.Blocked), Local: len(plan.Local), Choices: len(plan.Choices), AcceptMissing: plan.Accepts.Missing,
-		AcceptOverwrites: plan.Accepts.Overwrites, Rebase: plan.Accepts.Rebase, Store: p.binding.Store}
+		AcceptOverwrites: plan.Accepts.Overwrites, AcceptPast: plan.Accepts.Past, Rebase: plan.Accepts.Rebase, Store: p.binding.Store}
 	for i := range plan.Actions {
 		a := &plan.Actions[i]
 		verb := a.Verb()

@@ -28,6 +28,7 @@ func (v *invocation) previewVerb() *urfave.Command {
 		UsageText: "agentsync dirsync preview notes\nagentsync dirsync preview notes --all --json",
 		Flags: []urfave.Flag{
 			&urfave.BoolFlag{Name: "accept-missing", Usage: "most known files, or all, are gone on one side, and that is meant"},
+			&urfave.BoolFlag{Name: "accept-past", Usage: "the store was put back from an older copy, and that is meant: nothing counts as agreed on"},
 			&urfave.IntFlag{Name: "accept-overwrites", DefaultText: "none", Usage: "most files are to be replaced, exactly `N` of them, and that is meant"},
 			&urfave.BoolFlag{Name: "rebase", Usage: "the binding's direction or rules changed, and that is meant"},
 			allItemsFlag(),
@@ -44,7 +45,7 @@ func (v *invocation) preview(ctx context.Context, c *urfave.Context) error {
 	if err != nil {
 		return err
 	}
-	accepts := dirsync.Accepts{Missing: c.Bool("accept-missing"), Overwrites: c.Int("accept-overwrites"), Rebase: c.Bool("rebase")}
+	accepts := dirsync.Accepts{Missing: c.Bool("accept-missing"), Overwrites: c.Int("accept-overwrites"), Past: c.Bool("accept-past"), Rebase: c.Bool("rebase")}
 	return v.withBinding(ctx, s, c.Args().First(), task{verb: "preview", store: true, about: concern{accepts: accepts},
 		work: func(ctx context.Context, b *life.Bound) error {
 			p, err := b.Preview(ctx, accepts)

@@ -163,6 +163,33 @@ func (d *Dataset) parse(text []byte) (*Head, error) {
 	return h, d.Verify(f.Writer, signed, signature)
 }
 
+// Digest is the digest of the head's bytes, sha256: and digits.
+func (h *Head) Digest() string { return h.text.String() }
+
+// Sight tells what the store shows of the heads about the number n.
+func (d *Dataset) Sight(ctx context.Context, n int64) (dirsync.Sight, error) {
+	newest, err := store.Newest(ctx, d.Store, d.root())
+	s := dirsync.Sight{Newest: int64(newest)}
+	if err != nil || n == 0 || s.Newest < n {
+		return s, err
+	}
+	for _, one := range []struct {
+		n    int64
+		take func(*Head)
+	}{{n, func(h *Head) { s.There = h.Digest() }}, {n + 1, func(h *Head) { s.Before = h.Previous }}} {
+		h, err := d.head(ctx, uint64(one.n))
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+		case err != nil:
+			return s, err
+		default:
+			one.take(h)
+			return s, nil
+		}
+	}
+	return s, nil
+}
+
 // Tree reads the manifest that a head names; nil stands for a dataset that holds nothing.
 func (d *Dataset) Tree(ctx context.Context, h *Head) (dirsync.Tree, error) {
 	if h == nil {

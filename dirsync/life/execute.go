@@ -69,7 +69,7 @@ func (x *execution) begin(ctx context.Context) error {
 	if x.plan.Revision != x.Revision {
 		return fmt.Errorf("binding %s has revision %d, the plan was made under %d: %w", x.ID, x.Revision, x.plan.Revision, ErrPlanChanged)
 	}
-	w, err := x.look(ctx)
+	w, err := x.look(ctx, x.plan.Accepts)
 	if err != nil {
 		return err
 	}
@@ -184,8 +184,12 @@ func (x *execution) end(ctx context.Context, done []dirsync.Action) error {
 		return err
 	}
 	if a.Generation == x.plan.Ancestor {
+		if x.plan.Accepts.Past {
+			a = a.Forgotten() // for a run that goes on with an earlier one
+		}
 		a = a.Moved(x.Folding, x.plan.Adoptions, done)
 		a.Generation++
+		a.Head = x.reached(ctx)
 		a.Fingerprint = x.Fingerprint()
 		if err := x.saveAncestor(a); err != nil {
 			return err
@@ -199,6 +203,22 @@ func (x *execution) end(ctx context.Context, done []dirsync.Action) error {
 	}
 	x.state.Ended = stamp(x.Now())
 	return x.save()
+}
+
+// reached is the head of the dataset that the plan leaves both sides with. Where the store
+// cannot be asked any more its number is all that is known.
+func (x *execution) reached(ctx context.Context) dirsync.Agreed {
+	at := dirsync.Agreed{Number: x.plan.Head}
+	if x.state.Upload == Committed {
+		at.Number = x.state.Head
+	}
+	if at.Number == 0 || x.Datasets.Store == nil {
+		return at
+	}
+	if h, err := x.open().At(ctx, at.Number); err == nil {
+		at.Digest = h.Digest()
+	}
+	return at
 }
 
 // agreed is the ancestor. Who holds the lock is the only one to move it, so what was read

@@ -36,7 +36,7 @@ func (b *Bound) Preview(ctx context.Context, accepts dirsync.Accepts) (*Preview,
 	if err := b.idle(); err != nil {
 		return nil, err
 	}
-	w, err := b.look(ctx)
+	w, err := b.look(ctx, accepts)
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +88,9 @@ func (b *Bound) retain(text []byte, id string) error {
 	return b.writeJSON(stateFile, State{Plan: id, Phase: Ready, Upload: NoUpload})
 }
 
-// look reads both sides and the ancestor.
-func (b *Bound) look(ctx context.Context) (*world, error) {
+// look reads both sides and the ancestor. A dataset that went back stops it, unless that
+// is accepted: then nothing is common.
+func (b *Bound) look(ctx context.Context, accepts dirsync.Accepts) (*world, error) {
 	if b.Location != b.Store {
 		return nil, fmt.Errorf("binding %s of the store %s, opened with %s: %w", b.ID, b.Store, b.Location, ErrOtherStore)
 	}
@@ -102,7 +103,7 @@ func (b *Bound) look(ctx context.Context) (*world, error) {
 	var scanErr error
 	var wait sync.WaitGroup
 	wait.Go(func() { w.scan, note, scanErr = b.scan(ctx) })
-	err := b.remembered(ctx, w)
+	err := b.remembered(ctx, w, accepts)
 	wait.Wait()
 	if note != "" {
 		b.notes = append(b.notes, note)
@@ -112,18 +113,29 @@ func (b *Bound) look(ctx context.Context) (*world, error) {
 
 // remembered reads the ancestor and the dataset. A dataset that is still what both sides
 // agreed on is not read again.
-func (b *Bound) remembered(ctx context.Context, w *world) (err error) {
+func (b *Bound) remembered(ctx context.Context, w *world, accepts dirsync.Accepts) (err error) {
 	if w.ancestor, err = b.ancestor(); err != nil {
 		return err
 	}
 	set := b.open()
-	if w.head, err = set.Newest(ctx); err != nil {
+	sight, err := set.Sight(ctx, w.ancestor.Head.Number)
+	if err != nil {
+		return err
+	}
+	past := dirsync.WentBack(w.ancestor.Head, sight)
+	if past != nil && !accepts.Past {
+		return past
+	}
+	if w.head, err = set.At(ctx, sight.Newest); err != nil {
 		return err
 	}
 	if w.head != nil && w.ancestor.IsManifest(w.head.Manifest) {
 		w.published = w.ancestor.Tree
 	} else if w.published, err = set.Tree(ctx, w.head); err != nil {
 		return err
+	}
+	if past != nil {
+		w.ancestor = w.ancestor.Forgotten()
 	}
 	w.dataset = w.published.WithoutIgnored(b.Ignore)
 	return nil
@@ -186,7 +198,7 @@ func (b *Bound) Choose(ctx context.Context, planID string, side dirsync.Side, pa
 	if err != nil {
 		return nil, err
 	}
-	w, err := b.look(ctx)
+	w, err := b.look(ctx, plan.Accepts)
 	if err != nil {
 		return nil, err
 	}
