@@ -307,10 +307,10 @@ func (m *machine) settle() {
 	m.Helper()
 	for range 2 { // the second binding may bring something for the first
 		for _, side := range []string{"here", "there"} {
-			// A plan that was killed is rejected when the other side published since: 75, and
-			// the next preview makes another.
+			// A plan that was killed is rejected when the other side published since (75), and
+			// leaves what was edited since (3); the next preview makes another.
 			for args := m.plan(side); args != nil; args = m.plan(side) {
-				m.run([]int{0, 75}, args...)
+				m.run([]int{0, 3, 75}, args...)
 			}
 		}
 	}
