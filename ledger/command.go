@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"bytes"
+
 	"agentsync/collect"
 	"agentsync/collect/value"
 )
@@ -116,6 +118,13 @@ func ParseCommand(element value.Value, ownerDID string) (Command, error) {
 		return Command{}, f.problem
 	}
 	return c, nil
+}
+
+// Repeats reports a command that asks for the same as another one, under the same id: it
+// may have been made at another time.
+func (c Command) Repeats(other Command) bool {
+	other.CreatedAt = c.CreatedAt
+	return bytes.Equal(value.AppendText(nil, c.Value()), value.AppendText(nil, other.Value()))
 }
 
 // Value renders the command as a record, the form that is queued.

@@ -1,7 +1,6 @@
 package publish
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -45,51 +44,51 @@ type Queue struct {
 	Refused  []collect.Problem
 }
 
-// Send signs a command and puts it into a queue, once: the same command again is no
-// error, another one under its id is ErrCommandExists. The signer is the queue's: the
-// owner, or the producer that was bound. It also serves a target without a signer.
-// After any other error the command may be there: sending it again is safe.
-func (t *Target) Send(ctx context.Context, producer string, signer Signer, c ledger.Command) error {
+// Send signs a command and puts it into a queue, once, and returns what the queue holds of
+// it: the same command again is no error and leaves the first one as it is, with its time;
+// another one under its id is ErrCommandExists. The signer is the queue's: the owner, or
+// the producer that was bound. It also serves a target without a signer. After any other
+// error the command may be there: sending it again is safe.
+func (t *Target) Send(ctx context.Context, producer string, signer Signer, c ledger.Command) (ledger.Command, error) {
 	p, err := t.producer(ctx, producer)
 	if err != nil {
-		return err
+		return ledger.Command{}, err
 	}
 	if signer.DID() != p.DID {
-		return fmt.Errorf("send to %s: %w", queueTitle(producer), ErrNotProducer)
+		return ledger.Command{}, fmt.Errorf("send to %s: %w", queueTitle(producer), ErrNotProducer)
 	}
 	valid, err := ledger.ParseCommand(c.Value(), t.format.OwnerDID)
 	if err != nil {
-		return fmt.Errorf("send to %s: %w", queueTitle(producer), err)
+		return ledger.Command{}, fmt.Errorf("send to %s: %w", queueTitle(producer), err)
 	}
-	sealed := document.SealCommand(valid, signer.DID())
-	text := t.seal(sealed, signer, producer)
+	text := t.seal(document.SealCommand(valid, signer.DID()), signer, producer)
 	if len(text) > maxRecord {
-		return fmt.Errorf("send to %s: the command %w", queueTitle(producer), errTooLarge)
+		return ledger.Command{}, fmt.Errorf("send to %s: the command %w", queueTitle(producer), errTooLarge)
 	}
 	name := store.CommandName(producer, valid.ID)
 	err = store.PutOnce(ctx, t.Store, name, text)
 	if errors.Is(err, store.ErrExists) {
-		return t.sentBefore(ctx, name, sealed, p)
+		return t.sentBefore(ctx, name, valid, p)
 	}
-	return err
+	return valid, err
 }
 
-// sentBefore returns nil if what has the name is the same command, in whichever spelling.
-func (t *Target) sentBefore(ctx context.Context, name string, sealed *document.Sealed, p Producer) error {
+// sentBefore returns what has a command's name if it asks for the same, whenever it was
+// sent and in whichever spelling.
+func (t *Target) sentBefore(ctx context.Context, name string, c ledger.Command, p Producer) (ledger.Command, error) {
 	size, err := t.Store.Stat(ctx, name)
 	if err != nil {
-		return fmt.Errorf("compare with %s: %w", name, err)
+		return ledger.Command{}, fmt.Errorf("compare with %s: %w", name, err)
 	}
-	taken, err := t.readSealed(ctx, name, size, document.SchemaCommand)
+	taken, err := t.readCommand(ctx, store.Entry{Name: name, Size: size}, p)
 	var damaged *DamagedError
 	if err != nil && !errors.As(err, &damaged) {
-		return fmt.Errorf("compare with %s: %w", name, err)
+		return ledger.Command{}, fmt.Errorf("compare with %s: %w", name, err)
 	}
-	if err != nil || t.checkSeal(taken, p.DID, p.Name) != nil ||
-		!bytes.Equal(taken.Message("", ""), sealed.Message("", "")) {
-		return fmt.Errorf("send %s: %w", name, ErrCommandExists)
+	if err != nil || !taken.Repeats(c) {
+		return ledger.Command{}, fmt.Errorf("send %s: %w", name, ErrCommandExists)
 	}
-	return nil
+	return taken, nil
 }
 
 func queueTitle(producer string) string {

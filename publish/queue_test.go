@@ -38,18 +38,35 @@ func TestACommandIsSentOnce(t *testing.T) {
 	t.Run("in another spelling it is the same command", func(t *testing.T) {
 		text := d.text(got.Name)
 		d.replace(got.Name, bytes.ReplaceAll(bytes.TrimSpace(text), []byte(`,"`), []byte(` , "`)))
-		if err := d.reader.Send(t.Context(), "", d.owner, c); err != nil {
+		if _, err := d.reader.Send(t.Context(), "", d.owner, c); err != nil {
 			t.Error(err)
 		}
 		if ids, refused := d.queued(nil); len(ids) != 1 || len(refused) != 0 {
 			t.Errorf("%v, %v", ids, refused)
 		}
 	})
+	t.Run("sent again later it is the same command, and the first one stays", func(t *testing.T) {
+		later := c
+		later.CreatedAt = stamp(noon.Add(time.Hour))
+		before := d.text(got.Name)
+		stays, err := d.reader.Send(t.Context(), "", d.owner, later)
+		if err != nil || stays.CreatedAt != c.CreatedAt || !bytes.Equal(d.text(got.Name), before) {
+			t.Errorf("%q, %v", stays.CreatedAt, err)
+		}
+	})
 	t.Run("another command under its id is refused", func(t *testing.T) {
-		other := c
-		other.NativeSessionID = "s-2"
-		if err := d.reader.Send(t.Context(), "", d.owner, other); !errors.Is(err, ErrCommandExists) {
-			t.Error(err)
+		for name, change := range map[string]func(*ledger.Command){
+			"session": func(c *ledger.Command) { c.NativeSessionID = "s-2" },
+			"payload": func(c *ledger.Command) { c.Payload = textPayload("sing") },
+			"type":    func(c *ledger.Command) { c.Type = ledger.Cancel },
+			"force":   func(c *ledger.Command) { c.Force = !c.Force },
+			"who":     func(c *ledger.Command) { c.RequestedBy = "somebody else" },
+		} {
+			other := c
+			change(&other)
+			if _, err := d.reader.Send(t.Context(), "", d.owner, other); !errors.Is(err, ErrCommandExists) {
+				t.Errorf("another %s: %v", name, err)
+			}
 		}
 	})
 	d.sound()
@@ -60,7 +77,7 @@ func TestAnAnswerThatIsLostSendsNothingTwice(t *testing.T) {
 	lost := errors.New("connection reset")
 	d.store.Inject(mem.Fault{Op: mem.Commit, Prefix: "queues/", Times: 1, After: lost})
 	c := command(d.one, "1")
-	if err := d.one.Send(t.Context(), "", d.owner, c); !errors.Is(err, lost) {
+	if _, err := d.one.Send(t.Context(), "", d.owner, c); !errors.Is(err, lost) {
 		t.Fatal(err)
 	}
 	d.send("", d.owner, c)
@@ -80,7 +97,7 @@ func TestWhatIsNoCommandIsNotSent(t *testing.T) {
 	} {
 		c := command(d.one, "1")
 		change(&c)
-		if err := d.one.Send(t.Context(), "", d.owner, c); err == nil {
+		if _, err := d.one.Send(t.Context(), "", d.owner, c); err == nil {
 			t.Errorf("%s: sent", name)
 		} else if strings.Contains(err.Error(), "say") {
 			t.Errorf("%s: the error quotes the payload", name)
@@ -99,7 +116,7 @@ func TestAProducerSendsIntoItsOwnQueueOnly(t *testing.T) {
 	d := newDesk(t)
 	web, other := testIdentity(t), testIdentity(t)
 	c := command(d.one, "1")
-	if err := d.reader.Send(t.Context(), "web", web, c); !errors.Is(err, ErrNoProducer) {
+	if _, err := d.reader.Send(t.Context(), "web", web, c); !errors.Is(err, ErrNoProducer) {
 		t.Errorf("to a queue that was never bound: %v", err)
 	}
 	if err := d.one.BindProducer(t.Context(), "web", web.DID(), noon); err != nil {
@@ -108,11 +125,11 @@ func TestAProducerSendsIntoItsOwnQueueOnly(t *testing.T) {
 	d.send("web", web, c)
 	d.send("", d.owner, c)
 	for queue, signer := range map[string]*ledger.Identity{"": web, "web": other} {
-		if err := d.reader.Send(t.Context(), queue, signer, c); !errors.Is(err, ErrNotProducer) {
+		if _, err := d.reader.Send(t.Context(), queue, signer, c); !errors.Is(err, ErrNotProducer) {
 			t.Errorf("to %q with another key: %v", queue, err)
 		}
 	}
-	if err := d.reader.Send(t.Context(), "web", d.owner, c); !errors.Is(err, ErrNotProducer) {
+	if _, err := d.reader.Send(t.Context(), "web", d.owner, c); !errors.Is(err, ErrNotProducer) {
 		t.Errorf("the owner to a producer's queue: %v", err)
 	}
 	if ids, refused := d.queued(nil); !slices.Equal(ids, []string{"1", "web/1"}) || len(refused) != 0 {
@@ -228,7 +245,7 @@ func TestABindingThatDoesNotHoldBindsNothing(t *testing.T) {
 		CodeTooLarge:       bytes.Repeat([]byte(" "), maxRecord+1),
 	} {
 		d.replace("queues/web.json", text)
-		if err := d.reader.Send(t.Context(), "web", forger, command(d.one, "1")); damagedAt(err) != "queues/web.json" {
+		if _, err := d.reader.Send(t.Context(), "web", forger, command(d.one, "1")); damagedAt(err) != "queues/web.json" {
 			t.Errorf("%s: sent: %v", code, err)
 		}
 		producers, problems, err := d.reader.Producers(t.Context())

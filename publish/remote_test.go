@@ -79,7 +79,7 @@ func own(id string) ledger.CommandID { return ledger.CommandID{ID: id} }
 
 func (d *desk) send(producer string, signer Signer, c ledger.Command) {
 	d.Helper()
-	if err := d.reader.Send(d.Context(), producer, signer, c); err != nil {
+	if _, err := d.reader.Send(d.Context(), producer, signer, c); err != nil {
 		d.Fatal(err)
 	}
 }

@@ -21,7 +21,7 @@ func (w *world) carry() (acknowledged []string, err error) {
 		name string
 		run  func() error
 	}{
-		{"sent", func() error { return target.Send(ctx, "", w.id, command(target, "1")) }},
+		{"sent", func() error { _, err := target.Send(ctx, "", w.id, command(target, "1")); return err }},
 		{"claimed", func() error { _, _, err := target.Claim(ctx, claimed(target, own("1"), 1)); return err }},
 		{"ended", func() error { return target.PublishReceipt(ctx, ended(claimed(target, own("1"), 1), ledger.Succeeded)) }},
 		{"listed", func() error {

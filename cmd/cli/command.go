@@ -96,7 +96,7 @@ func producerError(err error, producer, did string) error {
 	hint := "on the owner's machine: agentsync command bind-producer " + firstOf(producer, "NAME") + " " + did
 	switch {
 	case errors.Is(err, publish.ErrCommandExists):
-		return &failure{exit: exitStopped, code: "command-exists", hint: "leave --id out; it is made up then", err: err}
+		return &failure{exit: exitStopped, code: "command-exists", hint: "see what has the id: agentsync command ls --all", err: err}
 	case errors.Is(err, publish.ErrNotProducer) && producer != "":
 		return &failure{exit: exitStopped, code: "foreign-key", err: err,
 			hint: "the queue takes the key that it was bound to alone; for another name, " + hint}

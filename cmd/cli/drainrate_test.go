@@ -77,7 +77,7 @@ func (s *shop) send(target *publish.Target, n, sessions int) []worker.Queued {
 		c := ledger.Command{OwnerDID: s.owner.DID(), ID: fmt.Sprintf("c%04d", i), CreatedAt: fmt.Sprintf("2026-01-01T00:00:00.%03dZ", i%1000),
 			SourceID: "codex", NativeSessionID: fmt.Sprintf("s%02d", i%sessions), Type: ledger.Prompt,
 			Payload: value.NewBuilder().Record().Key("text").String(fmt.Sprintf("c%04d", i)).End().Finish()}
-		if err := target.Send(ctx, "", s.owner, c); err != nil {
+		if _, err := target.Send(ctx, "", s.owner, c); err != nil {
 			s.t.Fatal(err)
 		}
 	}

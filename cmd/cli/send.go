@@ -3,9 +3,11 @@ package cli
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	urfave "github.com/urfave/cli/v2"
 
@@ -37,7 +39,7 @@ var sendables = []sendable{
 		description: textSources + " Some agents choose the session's id themselves; the receipt's result tells it then.",
 		example:     "agentsync command send start claude 'Look for flaky tests' --cwd /home/dev/app --title flaky",
 		flags: []urfave.Flag{fileFlag(),
-			&urfave.StringFlag{Name: "session-id", DefaultText: "made up", Usage: "the new session's id, a `UUID`"},
+			&urfave.StringFlag{Name: "session-id", DefaultText: "made up", Usage: "the new session's id, a `UUID`; with --id it is made from that"},
 			&urfave.StringFlag{Name: "cwd", Usage: "start it in the folder `DIR` of the machine that runs it; a relative one is below this folder"},
 			&urfave.StringFlag{Name: "title", Usage: "give it the title `TITLE`"},
 			&urfave.StringFlag{Name: "mode", Usage: "start it in the mode `MODE`"}},
@@ -154,9 +156,11 @@ func (v *invocation) send(ctx context.Context, c *urfave.Context, one sendable) 
 		return foreignKey(signer.DID())
 	}
 	if !c.Bool("dry-run") {
-		if err := target.Send(ctx, producer, signer, command); err != nil {
+		sent, err := target.Send(ctx, producer, signer, command)
+		if err != nil {
 			return producerError(fmt.Errorf("send command %s: %w", command.ID, err), producer, signer.DID())
 		}
+		command = sent // which was queued earlier when this one repeats it
 	}
 	key, _ := collect.SessionKey(command.SourceID, command.NativeSessionID) // checked with the command
 	return v.showSent(sentSummary{"summary", command.ID, producer, string(command.Type), key, command.SourceID, command.NativeSessionID,
@@ -202,8 +206,19 @@ func newUUID() (string, error) {
 	if _, err := rand.Read(b[:]); err != nil {
 		return "", fmt.Errorf("make up an id: %w", err)
 	}
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]), nil
+	return formatUUID(b, 4), nil
+}
+
+// namedUUID makes the UUID that belongs to some texts (RFC 9562, version 8), so that a start
+// that is sent again under its id starts the same session.
+func namedUUID(texts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
+	return formatUUID([16]byte(sum[:16]), 8)
+}
+
+func formatUUID(b [16]byte, version byte) string {
+	b[6], b[8] = b[6]&0x0f|version<<4, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // checkedCommand passes a command through the rules by which a drain reads it.
@@ -276,7 +291,11 @@ func addressStart(ctx context.Context, target *publish.Target, c *urfave.Context
 		return usageError(c.Command.HelpName+" --help", "the source: %w", err)
 	}
 	command.NativeSessionID = c.String("session-id")
-	if command.NativeSessionID == "" {
+	switch {
+	case command.NativeSessionID != "":
+	case c.IsSet("id"):
+		command.NativeSessionID = namedUUID("start", target.OwnerDID(), c.String("producer"), command.ID, command.SourceID)
+	default:
 		if command.NativeSessionID, err = newUUID(); err != nil {
 			return err
 		}
