@@ -438,3 +438,51 @@ func TestALostAncestorOverwritesNothing(t *testing.T) {
 	there.apply(p.ID)
 	there.wants(map[string]string{"a": "one", "b": "two"})
 }
+
+// TestLinksComeByTheRuleOfTheBindingThatReceives publishes links from one machine and looks
+// what becomes of them on others.
+func TestLinksComeByTheRuleOfTheBindingThatReceives(t *testing.T) {
+	s := mem.New()
+	bound := func(name string, links dirsync.LinkPolicy) *end {
+		e := newEnd(t, s, name)
+		_, _, err := e.Bind(dirsync.Binding{ID: "notes", Root: e.root, Dataset: "notes", Direction: dirsync.Both, Links: links})
+		must(t, err)
+		return e
+	}
+	a, skips, takes := bound("a", dirsync.PortableLinks), bound("b", dirsync.SkipLinks), bound("c", dirsync.PortableLinks)
+	a.write("d/file", "content")
+	must(t, os.Symlink("file", filepath.Join(a.root, "d", "link")))
+	must(t, os.Symlink("..", filepath.Join(a.root, "d", "up")))
+	must(t, os.Symlink("up/../..", filepath.Join(a.root, "d", "out")))
+	must(t, os.Symlink("/etc/passwd", filepath.Join(a.root, "away")))
+	a.sync()
+	reasons := func(e *end) string {
+		var list []string
+		for _, b := range e.preview(dirsync.Accepts{}).Plan.Blocked {
+			list = append(list, fmt.Sprintf("%s %s %s", b.Side, b.Path, b.Reason))
+		}
+		slices.Sort(list)
+		return strings.Join(list, ", ")
+	}
+	if got := reasons(a); got != "project away link-unsafe, project d/out link-unsafe" {
+		t.Errorf("where they are: %s", got)
+	}
+	there := func(e *end, name string) bool {
+		_, err := os.Lstat(filepath.Join(e.root, name))
+		return err == nil
+	}
+	if got := reasons(skips); got != "dataset d/link link, dataset d/up link" {
+		t.Errorf("a binding that skips them: %s", got)
+	}
+	skips.sync()
+	if there(skips, "d/link") || there(skips, "d/up") || !there(skips, "d/file") {
+		t.Error("a binding that skips links writes them")
+	}
+	// What stands here makes a link of the dataset lead outside.
+	must(t, os.Mkdir(filepath.Join(takes.root, "d"), 0o755))
+	must(t, os.Symlink("../d", filepath.Join(takes.root, "d", "up")))
+	takes.sync()
+	if !there(takes, "d/link") || there(takes, "d/out") || there(takes, "away") {
+		t.Error("a binding that takes links has others than the harmless ones")
+	}
+}

@@ -108,6 +108,9 @@ func (b *Bound) look(ctx context.Context, accepts dirsync.Accepts) (*world, erro
 	if note != "" {
 		b.notes = append(b.notes, note)
 	}
+	scanned := w.scan.Tree
+	w.scan.Tree = scanned.WithLinks(b.Links, w.dataset, b.Folding)
+	w.dataset = w.dataset.WithLinks(b.Links, scanned, b.Folding)
 	return w, errors.Join(scanErr, err)
 }
 
