@@ -101,6 +101,19 @@ func (r *ranged) next() error {
 	return nil
 }
 
+// RestOn is Has for an upload: a content that is stored is made young first, so that no
+// prune takes for unneeded what is about to be published.
+func (d *Dataset) RestOn(ctx context.Context, sum digest.Digest, size int64) (bool, error) {
+	err := store.Renew(ctx, d.Store, store.ObjectName(sum))
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return d.Has(ctx, sum, size)
+}
+
 // Has reports whether a content is stored. It is read: a file of that name and size is
 // no proof, and what is damaged is put anew.
 func (d *Dataset) Has(ctx context.Context, sum digest.Digest, size int64) (bool, error) {

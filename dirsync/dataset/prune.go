@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -58,15 +59,73 @@ func Prune(ctx context.Context, o Options, p PruneOptions) (PruneReport, error) 
 	if err := sweepable(ctx, o.Store, p, needed, &r); err != nil || !p.Apply {
 		return r, err
 	}
-	// RACE: an upload elsewhere may rest on an old content that no head names, and publish
-	// after the marking. Worst case: verify names the content as missing; the project that
-	// was read for the upload still has it.
+	return r, remove(ctx, o, p, kept, &r)
+}
+
+// remove deletes what is listed, but for what an upload elsewhere has come to rest on
+// since: such a content is young again, or a head names it by now. Both are looked at right
+// before each deletion.
+func remove(ctx context.Context, o Options, p PruneOptions, kept map[string]map[uint64]store.Entry, r *PruneReport) error {
+	since := &later{o: o, newest: map[string]uint64{}, needed: map[digest.Digest]bool{}}
+	for name, heads := range kept {
+		since.newest[name] = slices.Max(slices.Collect(maps.Keys(heads)))
+	}
+	var removed []Pruned
 	for _, one := range r.Removed {
+		stays, err := since.stays(ctx, p, one.Name)
+		if err != nil {
+			return err
+		}
+		if stays {
+			continue
+		}
 		if err := o.Store.Delete(ctx, one.Name); err != nil {
-			return r, fmt.Errorf("remove %s: %w", one.Name, err)
+			return fmt.Errorf("remove %s: %w", one.Name, err)
+		}
+		removed = append(removed, one)
+	}
+	r.Removed = removed
+	return nil
+}
+
+// later knows what heads that were put since a prune began need.
+type later struct {
+	o      Options
+	newest map[string]uint64 // of each dataset, the newest head that was looked at
+	needed map[digest.Digest]bool
+}
+
+// stays reports a content that must not go any more. A manifest that became the first of a
+// new dataset is young.
+func (l *later) stays(ctx context.Context, p PruneOptions, name string) (bool, error) {
+	sum, err := store.ParseObjectName(name)
+	if err != nil {
+		return false, nil // a head
+	}
+	now, err := store.Look(ctx, l.o.Store, name)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at %s: %w", name, err)
+	}
+	if p.Now.Sub(now.Modified) < p.Grace {
+		return true, nil
+	}
+	for set := range l.newest {
+		for {
+			d := Open(l.o, set)
+			err := mark(ctx, d, l.newest[set]+1, l.needed)
+			if errors.Is(err, store.ErrNotFound) {
+				break
+			}
+			if err != nil {
+				return false, fmt.Errorf("look at what dataset %s needs by now: %w", set, err)
+			}
+			l.newest[set]++
 		}
 	}
-	return r, nil
+	return l.needed[sum], nil
 }
 
 // thin decides which heads stay, and which go, the oldest first, so that no gap is left.

@@ -486,3 +486,50 @@ func TestLinksComeByTheRuleOfTheBindingThatReceives(t *testing.T) {
 		t.Error("a binding that takes links has others than the harmless ones")
 	}
 }
+
+// atDelete calls a function before the first deletion that is asked of a store.
+type atDelete struct {
+	*mem.Store
+	do func()
+}
+
+func (s *atDelete) Delete(ctx context.Context, name string) error {
+	if do := s.do; do != nil {
+		s.do = nil
+		do()
+	}
+	return s.Store.Delete(ctx, name)
+}
+
+// TestAPruneBesideAnUploadTakesNothingThatItRestsOn brings an old content back while a prune
+// is about to remove it.
+func TestAPruneBesideAnUploadTakesNothingThatItRestsOn(t *testing.T) {
+	s := &atDelete{Store: mem.New()}
+	e := newEnd(t, s, "a").bind(dirsync.Both)
+	start := time.Unix(0, 0).UTC()
+	for _, text := range []string{"first", "second"} {
+		e.write("x.md", text)
+		e.write("k.md", "kept")
+		e.sync()
+	}
+	e.write("x.md", "first")
+	now := start.Add(30 * 24 * time.Hour)
+	s.SetTime(now)
+	p := e.preview(dirsync.Accepts{})
+	applied := false
+	s.do = func() { e.apply(p.ID); applied = true }
+	o := e.Datasets
+	r, err := dataset.Prune(ctx, o, dataset.PruneOptions{Keep: 1, Grace: 7 * 24 * time.Hour, Apply: true, Now: now})
+	must(t, err)
+	if !applied || len(r.Removed) == 0 {
+		t.Fatalf("nothing was removed: %+v", r)
+	}
+	report, err := dataset.Check(ctx, o, true, func(int, int) {})
+	must(t, err)
+	for _, problem := range report.Problems {
+		t.Errorf("%s: %v", problem.Name, problem.Err)
+	}
+	other := newEnd(t, s, "b").bind(dirsync.Both)
+	other.sync()
+	other.wants(map[string]string{"x.md": "first", "k.md": "kept"})
+}

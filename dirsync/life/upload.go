@@ -234,7 +234,7 @@ func (s *sender) file(from *tree.Opener, a *dirsync.Action) error {
 	if s.isSent(a.After.Digest) {
 		return nil
 	}
-	has, err := s.set.Has(s.ctx, a.After.Digest, a.After.Size)
+	has, err := s.set.RestOn(s.ctx, a.After.Digest, a.After.Size)
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,8 @@ type FS interface {
 	// Link gives a file a second name; fs.ErrExist when that name is taken.
 	Link(from, to string) error
 	Remove(path string) error
+	// Touch gives a file the time of now. It is not durable.
+	Touch(path string) error
 	// ReadDir lists a folder in the order of names.
 	ReadDir(path string) ([]fs.DirEntry, error)
 	// Lstat describes a name and follows no link.

@@ -53,10 +53,11 @@ func (b single) Put(ctx context.Context, name string, content io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("put %s: %w", name, errors.Join(err, staged.Discard()))
 	}
-	if err := staged.Commit(ctx, name); err != nil && !errors.Is(err, ErrExists) {
-		return err
+	err = staged.Commit(ctx, name)
+	if errors.Is(err, ErrExists) {
+		return Renew(ctx, b.Store, name)
 	}
-	return nil
+	return err
 }
 
 // makeRoom removes what stands at a name and is not the content that it names.

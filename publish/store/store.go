@@ -6,6 +6,7 @@ package store
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -31,6 +32,14 @@ type Store interface {
 	Hint(ctx context.Context, name string, content []byte) error
 	// Location is the store's URL, without credentials.
 	Location() string
+}
+
+// Renewer is a Store that can make a content as young as if it were put now. Whoever is
+// about to rest on one that may be old, and that a prune may think nobody needs, does so
+// first.
+type Renewer interface {
+	// Renew is ErrNotFound for an absent name.
+	Renew(ctx context.Context, name string) error
 }
 
 // Sweeper is a Store where a process that dies may leave content that never got a name.
@@ -74,3 +83,31 @@ var (
 // Spoilt reports a failure that says what the store holds, and not that it cannot be
 // asked: a content that is missing, or no content.
 func Spoilt(err error) bool { return errors.Is(err, ErrNotFound) || errors.Is(err, ErrStrange) }
+
+// Renew makes a content young where the store can.
+func Renew(ctx context.Context, s Store, name string) error {
+	if r, ok := s.(Renewer); ok {
+		return r.Renew(ctx, name)
+	}
+	return nil
+}
+
+// Look returns the entry of a name as a listing gives it; ErrNotFound when it is absent.
+func Look(ctx context.Context, s Store, name string) (found Entry, err error) {
+	err = s.List(ctx, name[:strings.LastIndexByte(name, '/')+1], func(e Entry) error {
+		if e.Name == name {
+			found = e
+			return errFound
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, errFound):
+		return found, nil
+	case err == nil:
+		err = ErrNotFound
+	}
+	return Entry{}, err
+}
+
+var errFound = errors.New("found")

@@ -153,6 +153,21 @@ func (s *Store) Hint(ctx context.Context, name string, content []byte) error {
 // oldStaged is the age at which staged content has no live writer any more.
 const oldStaged = 24 * time.Hour
 
+// Renew gives a file the time of now.
+func (s *Store) Renew(ctx context.Context, name string) error {
+	path, err := s.path(ctx, name)
+	if err != nil {
+		return err
+	}
+	if _, err := s.Stat(ctx, name); err != nil {
+		return fmt.Errorf("renew %s: %w", name, err)
+	}
+	if err := s.disk.Touch(path); err != nil {
+		return fmt.Errorf("renew %s: %w", name, writeError(err))
+	}
+	return nil
+}
+
 // Leftovers lists what Sweep would remove.
 func (s *Store) Leftovers(ctx context.Context, now time.Time) ([]store.Entry, error) {
 	if err := ctx.Err(); err != nil {

@@ -123,6 +123,19 @@ func (s *Store) Delete(ctx context.Context, name string) error {
 	})
 }
 
+// Renew makes a content young.
+func (s *Store) Renew(ctx context.Context, name string) error {
+	return s.call(ctx, Stat, name, store.CheckName(name), func([]*Fault) error {
+		held, there := s.content[name]
+		if !there {
+			return store.ErrNotFound
+		}
+		held.modified = s.now
+		s.content[name] = held
+		return nil
+	})
+}
+
 // Hint overwrites a content.
 func (s *Store) Hint(ctx context.Context, name string, content []byte) error {
 	return s.call(ctx, Hint, name, store.CheckName(name), func([]*Fault) error {
