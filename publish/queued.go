@@ -65,7 +65,7 @@ func (t *Target) Queued(ctx context.Context, skip func(ledger.CommandID) bool) (
 		producer, ok := bound[c.Queue]
 		switch {
 		case !ok:
-			q.Refused = append(q.Refused, refusal(c.entry.Name, CodeUnbound, "no valid binding says whose queue this is"))
+			q.Refused = append(q.Refused, unbound(c.entry.Name))
 		case !c.Told || !skip(ledger.CommandID{Producer: producer.Name, ID: c.ID}):
 			wanted = append(wanted, c)
 		}
@@ -205,6 +205,10 @@ func refusedFor(name string, err error) collect.Problem {
 		return refusal(name, CodeMalformed, invalid.Error())
 	}
 	return refusal(name, CodeMalformed, "is no record of the schema that it must have")
+}
+
+func unbound(name string) collect.Problem {
+	return refusal(name, CodeUnbound, "no valid binding says whose queue this is")
 }
 
 func refusal(name, code, message string) collect.Problem {

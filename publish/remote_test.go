@@ -173,6 +173,9 @@ func (d *desk) sound() VerifyReport {
 	for _, p := range problems {
 		d.Errorf("verify: %s", p)
 	}
+	for _, p := range v.Refused {
+		d.Errorf("verify refuses %s: %s", p.Path, p.Message)
+	}
 	return v
 }
 

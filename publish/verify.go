@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"agentsync/collect"
 	"agentsync/collect/value"
 	"agentsync/hashgraph"
 	"agentsync/hashgraph/digest"
@@ -32,6 +33,7 @@ type VerifyReport struct {
 	Producers, Commands, Claims, Outcomes   int   // valid ones
 	Lists                                   int   // kept states of the list of receipts
 	Problems                                []VerifyProblem
+	Refused                                 []collect.Problem // in the queues, no damage: nothing ever runs it; by name
 	// Damaged are the keys of sessions whose copy in the newest generation is damaged. A
 	// full pass writes them anew, where their sources still have them.
 	Damaged []string
@@ -46,9 +48,8 @@ type VerifyProblem struct {
 // Verify checks everything that a kept generation reaches: signatures and the chain
 // of heads, every link, every pack to the byte, every frame's checksum, every
 // document's name; with Deep also every chunk, snapshot and manifest hash. It checks
-// every queue and every receipt. It is
-// read-only and goes on after damage. An error means that the check itself could
-// not be done.
+// every queue and every receipt. It is read-only and goes on after damage. An error
+// means that the check itself could not be done.
 func (t *Target) Verify(ctx context.Context, o VerifyOptions) (VerifyReport, error) {
 	v := &verification{Target: t, VerifyOptions: o, ctx: ctx,
 		links: map[document.Link]*wanted{}, pages: map[document.Link]bool{}}

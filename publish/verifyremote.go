@@ -1,10 +1,13 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	"agentsync/collect"
 	"agentsync/ledger"
 	"agentsync/publish/store"
 )
@@ -108,10 +111,8 @@ func (v *verification) queues() error {
 		return err
 	}
 	v.report.Producers = len(bound) - 1 // the owner's own queue needs no binding
-	for _, p := range append(l.refused, refused...) {
-		v.problem(p.Path, errors.New(p.Message))
-	}
-	return parallel(v.ctx, v.Workers, len(l.commands), func(ctx context.Context, next func() int) error {
+	v.report.Refused = append(l.refused, refused...)
+	err = parallel(v.ctx, v.Workers, len(l.commands), func(ctx context.Context, next func() int) error {
 		for i := next(); i >= 0; i = next() {
 			if err := v.checkCommand(ctx, l.commands[i], bound); err != nil {
 				return err
@@ -119,17 +120,30 @@ func (v *verification) queues() error {
 		}
 		return nil
 	})
+	slices.SortFunc(v.report.Refused, func(a, b collect.Problem) int { return cmp.Compare(a.Path, b.Path) })
+	return err
+}
+
+func (v *verification) refuse(p collect.Problem) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.report.Refused = append(v.report.Refused, p)
 }
 
 func (v *verification) checkCommand(ctx context.Context, c queuedEntry, bound map[string]Producer) error {
 	producer, ok := bound[c.Queue]
 	if !ok {
-		v.problem(c.entry.Name, errors.New("no valid binding says whose queue this is"))
+		v.refuse(unbound(c.entry.Name))
 		return nil
 	}
 	_, err := v.readCommand(ctx, c.entry, producer)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil // pruned since it was listed
+	}
+	var invalid *DamagedError
+	if errors.As(err, &invalid) && !store.Spoilt(err) {
+		v.refuse(refusedFor(c.entry.Name, err))
+		return nil
 	}
 	if err != nil {
 		return v.tolerate(c.entry.Name, err)

@@ -17,7 +17,7 @@ func (v *invocation) verifyVerb() *urfave.Command {
 		Category: groupKeep,
 		Usage:    "check everything that a kept generation reaches",
 		Description: "Checks signatures, the chain of generations, every link, every byte of every pack. It changes nothing and goes " +
-			"on after damage, which is listed. With --repair, sessions whose published copy is damaged are read again from " +
+			"on after damage, which is listed. What lies in a queue and is no valid command is refused, not damaged: it is named, and the exit code is 3. With --repair, sessions whose published copy is damaged are read again from " +
 			"their agents' files and published anew, as the next generation; what cannot be mended stays listed.",
 		UsageText: "agentsync verify\nagentsync verify --deep\nagentsync verify --sources\nagentsync verify --repair",
 		Flags: []urfave.Flag{
@@ -35,6 +35,7 @@ type verifySummary struct {
 	Type        string           `json:"message_type"`
 	Sound       bool             `json:"sound"`
 	Problems    int              `json:"problems"`
+	Refused     int              `json:"refused"`
 	Generations int              `json:"generations"`
 	Packs       int              `json:"packs"`
 	Size        int64            `json:"size"`
@@ -77,7 +78,7 @@ func (v *invocation) verify(ctx context.Context, c *urfave.Context) error {
 	if err != nil {
 		return err
 	}
-	summary := verifySummary{"summary", len(report.Problems) == 0, len(report.Problems), report.Generations, report.Packs,
+	summary := verifySummary{"summary", len(report.Problems) == 0, len(report.Problems), len(report.Refused), report.Generations, report.Packs,
 		report.Bytes, report.Documents, report.Unneeded, report.Sessions, report.Hashes, mended, c.Bool("deep"), nil, nil, target.Store.Location()}
 	if summary.Datasets, err = v.checkDatasets(ctx, target, c.Bool("deep")); err != nil {
 		return err
@@ -152,10 +153,20 @@ func (v *invocation) checkStored(ctx context.Context, target *publish.Target, de
 		}
 		v.out.problem(f)
 	}
+	for _, p := range report.Refused {
+		v.out.problem(refusedFailure(p))
+	}
 	if len(report.Problems) > 0 && !v.out.asJSON {
 		v.out.diagnose("hint", "sessions that their agents still have are published anew by agentsync verify --repair; for the rest bring the named files back from a copy of the store")
 	}
 	return report, nil
+}
+
+// refusedFailure is something in a queue that is no valid command. It never runs, so it is
+// left out rather than damaged.
+func refusedFailure(p collect.Problem) *failure {
+	return &failure{exit: exitPartial, code: p.Code, path: p.Path, message: "refused: " + withPath(p.Message, p.Path),
+		hint: "it never runs; what a person sent is sent again under another id, and the file is removed from the store"}
 }
 
 // look checks the store.
@@ -256,6 +267,9 @@ func (v *invocation) endVerify(s verifySummary) error {
 	}
 	if s.Mended > 0 {
 		line += "; " + counted(s.Mended, "session", "sessions") + " mended"
+	}
+	if s.Refused > 0 {
+		line += "; " + number(s.Refused) + " refused"
 	}
 	verdict := "sound"
 	if !s.Sound {
