@@ -10,6 +10,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"agentsync/hashgraph/digest"
+	"agentsync/publish/store"
 )
 
 const nobody65534 = 65534 // an id that owns nothing
@@ -112,12 +115,12 @@ func TestAPreviewNeedsNoRightToWrite(t *testing.T) {
 	if p.ToProject != 60 {
 		t.Fatalf("%s", p.text)
 	}
-	a := b.run(6, "apply", p.Plan)
-	if a.Applied != 0 || !strings.Contains(a.errors, "permission denied") {
+	a := b.run(3, "apply", p.Plan)
+	if a.Applied != 0 || a.Left != 60 || !strings.Contains(a.errors, "permission denied") {
 		t.Errorf("%s%s", a.text, a.errors)
 	}
 	b.chmod(b.there, 0o755)
-	if a := b.run(0, "apply", p.Plan); a.Applied != 60 {
+	if a := b.run(0, "apply", b.run(0, "preview", "there").Plan); a.Applied != 60 {
 		t.Errorf("%s", a.text)
 	}
 
@@ -127,15 +130,79 @@ func TestAPreviewNeedsNoRightToWrite(t *testing.T) {
 	b.own(b.here)
 	b.run(0, "apply", b.run(0, "preview", "here").Plan)
 	p = b.run(0, "preview", "there")
-	a = b.run(6, "apply", p.Plan)
-	if a.Applied != 9 || a.Failed != 1 {
-		t.Errorf("a directory that cannot be written: %s%s", a.text, a.errors)
-	}
-	a = b.run(0, "abandon", p.Plan)
-	if a.Phase != "abandoned" {
-		t.Errorf("%s", a.text)
+	for range 2 { // nothing waits for it, and each pass tries again
+		a = b.run(3, "apply", p.Plan)
+		if a.Applied+a.Left != a.Total || a.Left != 1 || a.Failed != 0 || !strings.Contains(a.errors, "permission denied") {
+			t.Errorf("a directory that cannot be written: %s%s", a.text, a.errors)
+		}
+		p = b.run(0, "preview", "there")
+		if p.ToProject != 1 {
+			t.Errorf("%s", p.text)
+		}
 	}
 	b.chmod(locked, 0o755)
-	b.run(0, "apply", b.run(0, "preview", "there").Plan)
-	b.run(0, "preview", "there")
+	if a := b.run(0, "apply", b.run(0, "preview", "there").Plan); a.Applied != 1 {
+		t.Errorf("%s", a.text)
+	}
+	b.run(0, "unbind", "there")
+}
+
+func TestAnApplyOverADamagedObjectIsDamage(t *testing.T) {
+	for name, damage := range map[string]func(object string) error{
+		"another content": func(object string) error { return os.WriteFile(object, []byte("evil"), 0o644) },
+		"a shorter one":   func(object string) error { return os.WriteFile(object, []byte("e"), 0o644) },
+		"none":            os.Remove,
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.write("good", "good")
+			b.write("bad", "full")
+			b.bind()
+			b.run(0, "apply", b.run(0, "preview", "here").Plan)
+			object := filepath.Join(b.dir, "store", filepath.FromSlash(store.ObjectName(digest.Sum([]byte("full")))))
+			if err := damage(object); err != nil {
+				t.Fatal(err)
+			}
+			for _, applied := range []int{1, 0} {
+				p := b.run(0, "preview", "there")
+				a := b.run(12, "apply", p.Plan)
+				if a.Applied != applied || a.Left != 1 || a.Phase != "applied-with-drift" || !strings.Contains(a.errors, "agentsync verify --deep") {
+					t.Errorf("%s%s", a.text, a.errors)
+				}
+			}
+			if _, err := os.Lstat(filepath.Join(b.there, "bad")); err == nil {
+				t.Error("something was written for what is damaged")
+			}
+			if err := os.WriteFile(object, []byte("full"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if a := b.run(0, "apply", b.run(0, "preview", "there").Plan); a.Applied != 1 {
+				t.Errorf("%s", a.text)
+			}
+		})
+	}
+}
+
+func (b *bench) write(name, content string) {
+	b.t.Helper()
+	if err := os.WriteFile(filepath.Join(b.here, name), []byte(content), 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func TestAFileThatCannotBeReadAnyMoreHoldsUpNothing(t *testing.T) {
+	b := newBench(t)
+	b.write("one", "1")
+	b.write("two", "2")
+	b.unprivileged()
+	b.bind()
+	p := b.run(0, "preview", "here")
+	b.chmod(filepath.Join(b.here, "one"), 0)
+	if a := b.run(3, "apply", p.Plan); a.Upload != "committed" || a.Phase != "applied-with-drift" || !strings.Contains(a.errors, "permission denied") {
+		t.Errorf("%s%s", a.text, a.errors)
+	}
+	b.chmod(filepath.Join(b.here, "one"), 0o644)
+	if p := b.run(0, "preview", "here"); p.ToDataset != 1 {
+		t.Errorf("%s", p.text)
+	}
 }

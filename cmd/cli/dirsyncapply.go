@@ -18,7 +18,7 @@ func (v *invocation) applyVerb(name, usage string) *urfave.Command {
 		Category: groupSync,
 		Usage:    usage,
 		Description: "The dataset goes first: when it has moved on since the preview, nothing is changed here (75). Then each file is replaced whole, and only " +
-			"if it still is what the plan saw: one that was edited is left (3). A replaced content is kept until the next plan has been applied. A plan " +
+			"if it still is what the plan saw: one that was edited, or that the system does not let be written, is left (3) for the next plan, as is one whose stored content is damaged (12). A replaced content is kept until the next plan has been applied. A plan " +
 			"that was interrupted, or of which something failed, is still applying (6 or 130): apply it again. Conflicts that no side was chosen for stay " +
 			"as they are (4).",
 		ArgsUsage: "PLAN",
@@ -73,10 +73,14 @@ type keptObject struct {
 // exit code.
 func (v *invocation) endApply(b *life.Bound, a *life.Applied, plan *dirsync.Plan) error {
 	v.out.progress.hide()
+	damaged := false
 	for _, r := range a.Results {
 		f := &failure{exit: exitPartial, code: "left", path: r.Path, message: pathText(r.Path) + " was left as it is: " + r.Reason}
-		if r.State == apply.Failed {
+		switch r.State {
+		case apply.Failed:
 			f = &failure{exit: exitApplying, code: "failed", path: r.Path, message: pathText(r.Path) + ": " + r.Reason, retryable: true}
+		case apply.Damaged:
+			f.exit, f.code, damaged = exitDamaged, "damaged", true
 		}
 		v.out.problem(f)
 	}
@@ -89,6 +93,10 @@ func (v *invocation) endApply(b *life.Bound, a *life.Applied, plan *dirsync.Plan
 	if a.Phase == life.Applying {
 		v.hint("agentsync dirsync apply %s", planDigits(a.Plan))
 		return reported(exitApplying)
+	}
+	if damaged {
+		v.hint("%s", damagedHint)
+		return reported(exitDamaged)
 	}
 	if a.Phase == life.Drifted {
 		v.hint("what is different now is in the next plan: agentsync dirsync preview %s", b.ID)
@@ -141,7 +149,7 @@ var phaseTexts = map[life.Phase]string{
 	life.Ready:     "ready to apply",
 	life.Applying:  "still applying",
 	life.Complete:  "applied",
-	life.Drifted:   "applied, but for what was edited meanwhile",
+	life.Drifted:   "applied, but for what was left as it is",
 	life.Rejected:  "rejected: the dataset had moved on",
 	life.Abandoned: "abandoned",
 }
@@ -174,7 +182,7 @@ func uploadText(s *life.State) string {
 		return "not begun"
 	}
 	if s.UploadLeft > 0 {
-		text += fmt.Sprintf(", without %s edited meanwhile", counted(s.UploadLeft, "file that was", "files that were"))
+		text += fmt.Sprintf(", without %s left", counted(s.UploadLeft, "file that was", "files that were"))
 	}
 	return text
 }

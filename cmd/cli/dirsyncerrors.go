@@ -75,6 +75,8 @@ func dirsyncError(err error) *failure {
 	return nil
 }
 
+const damagedHint = "see all of it: agentsync verify --deep; a copy of the store brings it back, or an apply where the directory has the content"
+
 func damagedBinding(err error) *failure {
 	var corrupt *life.CorruptError
 	var damaged *dataset.DamagedError
@@ -83,7 +85,7 @@ func damagedBinding(err error) *failure {
 		return &failure{exit: exitDamaged, code: "damaged", path: corrupt.Path, hint: "bring the file back from a backup; it is not replaced by itself"}
 	case errors.As(err, &damaged):
 		return &failure{exit: exitDamaged, code: "damaged", path: damaged.Name,
-			hint: "see all of it: agentsync verify --deep; a copy of the store brings it back"}
+			hint: damagedHint}
 	}
 	return nil
 }

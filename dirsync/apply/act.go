@@ -14,7 +14,7 @@ import (
 func (r *run) parent(i *item) (dir *folder, name string, err error) {
 	up, name := split(i.OnDisk())
 	if r.broken[up] {
-		i.end(Failed, "its directory could not be made")
+		i.end(Refused, "its directory could not be made")
 		return nil, "", nil
 	}
 	dir, err = r.project.dir(up)
@@ -70,8 +70,10 @@ func (r *run) act(i *item) {
 	}
 	err := r.do(i)
 	switch {
-	case err != nil && !i.ended():
+	case err != nil && i.unsettled:
 		i.fail(err)
+	case err != nil && !i.ended():
+		i.refuse(err)
 	case !i.ended():
 		i.end(Done, "")
 	}
@@ -79,7 +81,7 @@ func (r *run) act(i *item) {
 	switch {
 	case i.result.State == Done:
 		r.touched[up] = true
-	case i.result.State == Failed && i.After.Kind == dirsync.Directory:
+	case i.result.State == Refused && i.After.Kind == dirsync.Directory:
 		r.broken[i.OnDisk()] = true
 	}
 }
@@ -173,6 +175,7 @@ func (r *run) replace(i *item, dir *folder, name string, info fs.FileInfo) error
 // checkSwapped looks at the file that an exchange took out. One that was edited since
 // it was kept goes back to its place.
 func (r *run) checkSwapped(i *item, dir *folder, name string) error {
+	i.unsettled = true
 	old, err := r.project.stage.Lstat(i.staged)
 	if err != nil {
 		return err
@@ -241,8 +244,8 @@ func (r *run) link(i *item, dir *folder, name string, info fs.FileInfo) error {
 	return moveOver(r.project.stage, i.staged, dir, name)
 }
 
-// reasonOf is an error without the paths, which the path of the result tells.
-func reasonOf(err error) string {
+// ReasonOf is an error without the paths, which the path of the result tells.
+func ReasonOf(err error) string {
 	var at *fs.PathError
 	if errors.As(err, &at) {
 		return at.Op + ": " + at.Err.Error()

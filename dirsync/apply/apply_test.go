@@ -377,6 +377,37 @@ func TestAContentThatIsDamagedTouchesNothing(t *testing.T) {
 	}
 }
 
+func TestWhatIsDamagedOrRefusedEndsItselfOnly(t *testing.T) {
+	damage := errors.New("damaged")
+	b := newBench(t, files{"x": "old"}, files{"x": "new", "y": "fresh", "z": "last"}, files{"x": "old"})
+	content := b.job.Content
+	b.job.IsDamage = func(err error) bool { return errors.Is(err, damage) }
+	b.job.Content = func(ctx context.Context, sum digest.Digest, size int64) io.Reader {
+		if sum == digest.Sum([]byte("new")) {
+			return io.MultiReader(strings.NewReader("ne"), errorReader{damage})
+		}
+		return content(ctx, sum, size)
+	}
+	long := strings.Repeat("n", 256) // no file system here takes such a name
+	for i := range b.job.Actions {
+		if b.job.Actions[i].Path == "y" {
+			b.job.Actions[i].Path = long
+		}
+	}
+	results, err := b.run()
+	must(t, err)
+	if got := read(t, b.root); !maps.Equal(got, files{"x": "old", "z": "last"}) {
+		t.Errorf("%q", got)
+	}
+	states := map[string]State{}
+	for _, r := range b.recorded {
+		states[r.Path] = r.State
+	}
+	if want := map[string]State{"x": Damaged, long: Refused, "z": Done}; !maps.Equal(states, want) {
+		t.Errorf("%+v", results)
+	}
+}
+
 func TestManyActionsShareTheirSyncs(t *testing.T) {
 	dataset := files{}
 	for i := range 3000 {

@@ -130,6 +130,8 @@ func (p *project) openStage(plan string) error {
 	return errors.Join(err, all.Close())
 }
 
+var errInTheWay = errors.New("it is no folder, and in the way of one")
+
 // private opens a folder of our own and makes it when absent. A link in its place is
 // refused.
 func private(in *os.Root, name string) (folder *os.Root, made bool, err error) {
@@ -142,7 +144,7 @@ func private(in *os.Root, name string) (folder *os.Root, made bool, err error) {
 		return nil, false, err
 	}
 	if !info.IsDir() {
-		return nil, false, fmt.Errorf("%s is in the way: it is no folder", name)
+		return nil, false, fmt.Errorf("%s: %w", name, errInTheWay)
 	}
 	folder, err = tree.Enter(in, name, info)
 	return folder, made, err

@@ -23,6 +23,9 @@ type Job struct {
 	Disk     durable.FS       // that Keep lies on
 	// Content opens a content. It fails at its end when it is not what was asked for.
 	Content func(ctx context.Context, sum digest.Digest, size int64) io.Reader
+	// IsDamage tells, of an error of Content, that the content is not there to be had as
+	// it must be, however often it is asked for.
+	IsDamage func(error) bool
 	// Record makes outcomes durable. No further action begins before it returns.
 	Record func([]Result) error
 	// Progress is told after each group of actions how many have an outcome.
@@ -34,10 +37,14 @@ type Job struct {
 type State string
 
 // States of an action. A drifted target was neither as the plan saw it nor as it was to
-// become: it was left as it is. A failed one can be tried again.
+// become; a refused one the system did not let be written; of a damaged one the stored
+// content is not what its name says. All three were left as they are, and the next plan
+// has them again. A failed one is tried again by the same plan.
 const (
 	Done    State = "done"
 	Drifted State = "drifted"
+	Refused State = "refused"
+	Damaged State = "damaged"
 	Failed  State = "failed"
 )
 
@@ -45,7 +52,7 @@ const (
 type Result struct {
 	Path  string `json:"path"`
 	State State  `json:"state"`
-	// Reason says why an action failed or what stands in its place; it quotes no content.
+	// Reason says why an action was left or failed; it quotes no content.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -64,7 +71,11 @@ func Run(ctx context.Context, j Job) (results []Result, err error) {
 	if len(todo) == 0 {
 		return nil, nil
 	}
-	if err := p.openStage(stageName(j.Plan)); err != nil {
+	err = p.openStage(stageName(j.Plan))
+	switch {
+	case isRefusal(err):
+		return j.refuseAll(todo, "its contents cannot be staged: "+ReasonOf(err))
+	case err != nil:
 		return nil, fmt.Errorf("open the staging folder of %s: %w", j.Root, err)
 	}
 	r := &run{Job: j, project: p, broken: map[string]bool{}}
@@ -78,6 +89,15 @@ func Run(ctx context.Context, j Job) (results []Result, err error) {
 		}
 	}
 	return results, nil
+}
+
+// refuseAll ends every item as refused.
+func (j *Job) refuseAll(todo []item, reason string) ([]Result, error) {
+	results := make([]Result, len(todo))
+	for i := range todo {
+		results[i] = Result{todo[i].Path, Refused, reason}
+	}
+	return results, j.Record(results)
 }
 
 // Clean removes what a plan has staged. The plan is at its end, whichever it was.

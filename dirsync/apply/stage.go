@@ -22,12 +22,19 @@ type item struct {
 	staged string     // name in the staging folder
 	before tree.Stamp // of the file to be replaced, when its content was kept
 	kept   bool
-	result Result
+	// what was taken out of its place lies in the staging folder: nothing may end the item
+	// before that is kept or back
+	unsettled bool
+	result    Result
 }
 
 func (i *item) end(state State, reason string) { i.result = Result{i.Path, state, reason} }
 
-func (i *item) fail(err error) { i.end(Failed, reasonOf(err)) }
+func (i *item) fail(err error) { i.end(Failed, ReasonOf(err)) }
+
+// refuse ends an item that the system did not let be written. A later pass tries again:
+// a plan that waited for it would stand in the way of everything else.
+func (i *item) refuse(err error) { i.end(Refused, ReasonOf(err)) }
 
 func (i *item) ended() bool { return i.result.State != "" }
 
@@ -65,20 +72,49 @@ func (r *run) stageAll(ctx context.Context, items []item) error {
 	return r.here.SyncAll(r.Root)
 }
 
+// source notes how reading ended, so that it is told from how writing did.
+type source struct {
+	io.Reader
+	err error
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
+}
+
+// fetch stages one content, unless it is staged whole already.
 func (r *run) fetch(ctx context.Context, i *item) {
-	if err := r.stage(ctx, i); err != nil {
-		i.fail(err)
+	step("stage")
+	if !r.project.fresh {
+		has, err := r.isStaged(i)
+		if err != nil {
+			i.fail(err)
+		}
+		if has || err != nil {
+			return
+		}
+	}
+	from := &source{Reader: r.Content(ctx, i.After.Digest, i.After.Size)}
+	err := r.stage(i, from)
+	switch {
+	case err == nil:
+	case from.err == nil:
+		i.refuse(err)
+	case r.IsDamage != nil && r.IsDamage(from.err):
+		i.end(Damaged, from.err.Error())
+	default:
+		i.fail(fmt.Errorf("fetch: %w", from.err))
 	}
 }
 
-// stage fetches one content, unless it is staged whole already.
-func (r *run) stage(ctx context.Context, i *item) error {
-	step("stage")
+// stage writes a content under its name in the staging folder.
+func (r *run) stage(i *item, from io.Reader) error {
 	part := i.staged + ".part"
 	if !r.project.fresh {
-		if has, err := r.isStaged(i); has || err != nil {
-			return err
-		}
 		if err := r.project.stage.RemoveAll(part); err != nil {
 			return err
 		}
@@ -91,12 +127,12 @@ func (r *run) stage(ctx context.Context, i *item) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(file, r.Content(ctx, i.After.Digest, i.After.Size))
+	_, err = io.Copy(file, from)
 	if err == nil && !r.bulk {
 		err = file.Sync()
 	}
 	if err = errors.Join(err, file.Close()); err != nil {
-		return errors.Join(fmt.Errorf("fetch: %w", err), r.project.stage.Remove(part))
+		return errors.Join(err, r.project.stage.Remove(part))
 	}
 	return r.project.stage.Rename(part, i.staged)
 }
@@ -135,7 +171,7 @@ func (r *run) keepAll(ctx context.Context, items []item) error {
 		}
 		if it := &items[i]; !it.ended() && it.Verb() == "replace" && it.Before.Kind == dirsync.File {
 			if err := r.keep(it); err != nil {
-				it.fail(err)
+				it.refuse(err)
 			}
 			kept = kept || it.kept
 		}

@@ -83,7 +83,7 @@ func (r *ranged) next() error {
 	r.begun = true
 	if r.left == 0 {
 		if _, err := r.store.Stat(r.ctx, r.name); err != nil {
-			return fmt.Errorf("read %s: %w", r.name, err)
+			return unreadable(r.name, err)
 		}
 		return io.EOF
 	}
@@ -93,7 +93,7 @@ func (r *ranged) next() error {
 		return &DamagedError{r.name, errDigest}
 	}
 	if err != nil {
-		return fmt.Errorf("read %s: %w", r.name, err)
+		return unreadable(r.name, err)
 	}
 	r.rest = r.piece
 	r.offset += int64(len(r.piece))
@@ -112,6 +112,15 @@ func (d *Dataset) RestOn(ctx context.Context, sum digest.Digest, size int64) (bo
 		return false, err
 	}
 	return d.Has(ctx, sum, size)
+}
+
+// unreadable is an error of reading what a head or a manifest names: that it is not there,
+// or is no content, is damage.
+func unreadable(name string, err error) error {
+	if store.Spoilt(err) {
+		return &DamagedError{name, err}
+	}
+	return fmt.Errorf("read %s: %w", name, err)
 }
 
 // Has reports whether a content is stored. It is read: a file of that name and size is

@@ -201,7 +201,7 @@ func (d *Dataset) Tree(ctx context.Context, h *Head) (dirsync.Tree, error) {
 		return dirsync.Tree{}, &DamagedError{name, err}
 	}
 	if err != nil {
-		return dirsync.Tree{}, fmt.Errorf("read the manifest of dataset %s: %w", d.name, err)
+		return dirsync.Tree{}, fmt.Errorf("the manifest of dataset %s: %w", d.name, unreadable(name, err))
 	}
 	if digest.Sum(text) != h.Manifest {
 		return dirsync.Tree{}, &DamagedError{name, errDigest}

@@ -119,7 +119,7 @@ func (x *execution) download(ctx context.Context) ([]apply.Result, error) {
 	set := x.open()
 	results, err := apply.Run(ctx, apply.Job{
 		Plan: x.state.Plan, Root: x.Root, Identity: x.Identity, Actions: x.plan.Actions, Done: done,
-		Keep: x.keepOf(x.state.Plan), Disk: x.Disk, Content: set.Content, Workers: x.Workers,
+		Keep: x.keepOf(x.state.Plan), Disk: x.Disk, Content: set.Content, IsDamage: isDamage, Workers: x.Workers,
 		Record:   func(r []apply.Result) error { return x.record(x.state.Plan, dirsync.Project, r) },
 		Progress: func(n int) { x.progress("change the project", len(done)+n, x.state.Total) },
 	})
@@ -127,6 +127,11 @@ func (x *execution) download(ctx context.Context) ([]apply.Result, error) {
 		return results, fmt.Errorf("apply plan %.80s: %w", x.state.Plan, err)
 	}
 	return results, nil
+}
+
+func isDamage(err error) bool {
+	var damaged *dataset.DamagedError
+	return errors.As(err, &damaged)
 }
 
 func (b *Bound) keepOf(plan string) string {

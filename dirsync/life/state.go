@@ -21,7 +21,7 @@ const (
 	Ready     Phase = "ready"
 	Applying  Phase = "applying"
 	Complete  Phase = "complete"
-	Drifted   Phase = "applied-with-drift" // some targets were edited meanwhile, and left
+	Drifted   Phase = "applied-with-drift" // some items were left as they are
 	Rejected  Phase = "rejected"           // the dataset moved on before anything was applied
 	Abandoned Phase = "abandoned"
 )
@@ -45,13 +45,13 @@ type State struct {
 	Upload   Upload `json:"upload"`
 	Manifest string `json:"manifest,omitempty"` // that is or was to be published
 	Head     int64  `json:"head,omitempty"`     // number it was published under
-	// Of the actions that write to the project: all, carried out, left because the target
-	// was edited, and failed.
+	// Of the actions that write to the project: all, carried out, left as they are, and
+	// failed or not begun.
 	Total   int `json:"total"`
 	Applied int `json:"applied"`
 	Left    int `json:"left"`
 	Failed  int `json:"failed"`
-	// UploadLeft are the uploads whose file was edited before it was read.
+	// UploadLeft are the uploads whose file was edited, or could not be read any more.
 	UploadLeft int    `json:"uploadLeft"`
 	Started    string `json:"started,omitempty"`
 	Ended      string `json:"ended,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 
@@ -210,18 +211,40 @@ func (s *sender) files(queue <-chan *dirsync.Action) {
 	s.end(nil, from.Close())
 }
 
+// unreadError is a failure of the project's file, not of the store.
+type unreadError struct{ error }
+
+func (e *unreadError) Unwrap() error { return e.error }
+
+// unread notes how reading a file ended.
+type unread struct {
+	io.Reader
+}
+
+func (r unread) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = &unreadError{err}
+	}
+	return n, err
+}
+
 // end takes note of what became of a file. The content that counts is the one that the
-// plan saw: a file that is another one by now is left for the next plan.
+// plan saw: a file that is another one by now, or cannot be read any more, is left for
+// the next plan.
 func (s *sender) end(a *dirsync.Action, err error) {
 	if err == nil {
 		return
 	}
 	var other *dataset.DamagedError
+	var local *unreadError
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case a != nil && (errors.As(err, &other) || errors.Is(err, tree.ErrUnstable) || errors.Is(err, os.ErrNotExist)):
 		s.left = append(s.left, apply.Result{Path: a.Path, State: apply.Drifted, Reason: "it was changed since the plan was made"})
+	case a != nil && errors.As(err, &local):
+		s.left = append(s.left, apply.Result{Path: a.Path, State: apply.Refused, Reason: apply.ReasonOf(local)})
 	case s.err == nil && a != nil:
 		s.err = fmt.Errorf("send %.200q: %w", a.Path, err)
 	case s.err == nil:
@@ -252,7 +275,7 @@ func (s *sender) file(from *tree.Opener, a *dirsync.Action) error {
 func (s *sender) put(from *tree.Opener, a *dirsync.Action) error {
 	file, err := from.Open(a.OnDisk())
 	if err != nil {
-		return err
+		return &unreadError{err}
 	}
-	return errors.Join(s.up.Put(s.ctx, a.After.Digest, a.After.Size, file), file.Close())
+	return errors.Join(s.up.Put(s.ctx, a.After.Digest, a.After.Size, unread{file}), file.Close())
 }

@@ -13,8 +13,8 @@ import (
 // durable at once. Put may be called by several goroutines.
 type Batch interface {
 	// Put takes the content to its end. The reader fails when the content is not what
-	// the name says; then nothing of it is kept. A name that is taken is no error; what
-	// was damaged there is replaced.
+	// the name says; then nothing of it is kept. A name that is taken is no error: what
+	// stands there is replaced if it is not the content that it names.
 	Put(ctx context.Context, name string, content io.Reader) error
 	// Commit returns once every content is durable under its name. Before that, no name
 	// can be relied on, and none ever has a part of a content.

@@ -88,8 +88,9 @@ func (b *batch) Commit(ctx context.Context) error {
 	return nil
 }
 
-// settle gives one content its name. Whatever has the name already is the same content,
-// or was damaged: taking its place costs a call less than making sure.
+// settle gives one content its name. The content was held against its name when it was
+// put, so what has the name already is the same bytes, whose age is renewed, or is proven
+// wrong.
 func (b *batch) settle(ctx context.Context, f pending) error {
 	path, err := b.store.path(ctx, f.name)
 	if err == nil {
