@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"agentsync/fixtures/fakedriver"
 )
@@ -132,5 +134,47 @@ func TestPowerLossOnTheWay(t *testing.T) {
 				break
 			}
 		}
+	}
+}
+
+// TestWhatAKilledPassStagedIsSwept kills passes and lets a later one write: what they had
+// staged goes once it is old, and not before.
+func TestWhatAKilledPassStagedIsSwept(t *testing.T) {
+	id := testIdentity(t)
+	left := 0
+	for k := range 30 {
+		w := newWorld(t, uint64(k), 1, id)
+		staged := func() (n int) {
+			for _, path := range w.disk.Files() {
+				if strings.HasPrefix(path, "/store/tmp/") {
+					n++
+				}
+			}
+			return n
+		}
+		if _, err := w.publish(); err != nil {
+			t.Fatal(err)
+		}
+		w.disk.SetTime(w.now)
+		w.change()
+		w.disk.StopBefore(k)
+		_, _ = w.publish() // how far it comes is the question
+		w.disk.Kill()
+		killed := staged()
+		left += killed
+		for _, age := range []time.Duration{time.Hour, 48 * time.Hour} {
+			w.now = noon.Add(age)
+			w.disk.SetTime(w.now)
+			w.driver.Append("grows", lines(1, int(age.Hours()))...)
+			if _, err := w.publish(); err != nil {
+				t.Fatalf("step %d: %v", k, err)
+			}
+			if n := staged(); age < 24*time.Hour && n != killed || age > 24*time.Hour && n != 0 {
+				t.Errorf("step %d: after %v %d of %d staged files are there", k, age, n, killed)
+			}
+		}
+	}
+	if left == 0 {
+		t.Error("no killed pass left anything")
 	}
 }
