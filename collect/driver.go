@@ -82,5 +82,6 @@ type Capabilities struct {
 	SetMode      bool
 	SetOption    bool
 	Modes        []string    // sorted
+	ModesUnknown bool        // no session was asked for its modes: those that are published count
 	Options      value.Value // a record of option descriptions by option id; the zero Value for none
 }

@@ -447,8 +447,12 @@ func (w *work) read(ctx context.Context, b *bench, d collect.Driver, id identity
 	return nil
 }
 
-// finish observes the session's directory and closes its writer.
+// finish observes the session's directory and closes its writer. Which start a session
+// was paired with was seen once: where nobody remembers it, the published row does.
 func (w *work) finish(out *writer, got hashgraph.Prepared, before *document.Row) (*document.Row, error) {
+	if before != nil && got.Trailer.Summary.StartedAs == "" {
+		got.Trailer.Summary.StartedAs = before.StartedAs
+	}
 	var git document.Git
 	if cwd := got.Trailer.Summary.Cwd; cwd != nil && w.Git != nil {
 		now, failed := w.Git(*cwd)

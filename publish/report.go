@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"strings"
 
 	"agentsync/collect"
 	"agentsync/hashgraph"
@@ -92,7 +93,7 @@ func (w *work) sources() []document.Source {
 	for i := range w.tallies {
 		t := &w.tallies[i]
 		row := document.Source{ID: t.source.ID, Driver: t.source.Driver, Installation: w.Installation,
-			Capabilities: capabilities(t.source.Capabilities), Complete: t.whole(), Dangling: dangling(t.outcome.Notes)}
+			Capabilities: w.capabilities(t.source), Complete: t.whole(), Dangling: dangling(t.outcome.Notes)}
 		for _, p := range w.problems(t) {
 			if len(row.Errors) < publishedErrors {
 				row.Errors = append(row.Errors, document.Problem{Code: p.Code, Message: p.Message, Session: p.Session, Path: p.Path})
@@ -153,6 +154,23 @@ func (t *tally) notes() []collect.Problem {
 	return t.verdict.leftOut
 }
 
+// capabilities are what a source can do. Where nobody asked for its modes, as in a pass that
+// read no session, those that were published stay.
+func (w *work) capabilities(d collect.Descriptor) []string {
+	out := capabilities(d.Capabilities)
+	if old := w.sourceBefore(d.ID); old != nil && d.Capabilities.ModesUnknown {
+		for _, one := range old.Capabilities {
+			if strings.HasPrefix(one, modeCapability) {
+				out = append(out, one)
+			}
+		}
+	}
+	return out
+}
+
+// modeCapability begins what the row of a source has for a mode.
+const modeCapability = "mode:"
+
 func capabilities(c collect.Capabilities) []string {
 	var out []string
 	for _, one := range []struct {
@@ -165,7 +183,7 @@ func capabilities(c collect.Capabilities) []string {
 		}
 	}
 	for _, m := range c.Modes {
-		out = append(out, "mode:"+m)
+		out = append(out, modeCapability+m)
 	}
 	return out
 }

@@ -202,16 +202,15 @@ func (b *controlBook) keep(present func(session string) bool) {
 	maps.DeleteFunc(b.sessions, func(session string, _ controls) bool { return !present(session) })
 }
 
-// modes is the sorted union of the modes of all sessions.
-func (b *controlBook) modes() []string {
+// modes is the sorted union of the modes of all sessions, and whether any was told of.
+func (b *controlBook) modes() (union []string, told bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var union []string
 	for _, c := range b.sessions {
 		union = append(union, c.offeredModes()...)
 	}
 	slices.Sort(union)
-	return slices.Compact(union)
+	return slices.Compact(union), len(b.sessions) > 0
 }
 
 // descriptors is a record of the options' own descriptions by id: where sessions differ,

@@ -61,18 +61,15 @@ func New(cfg collect.SourceConfig, env collect.Env) (*Driver, error) {
 }
 
 // Source describes the source. The version, modes and options are those that the agent
-// told so far; modes that an earlier pass learned count until this one learns any.
+// told so far. Before it told of any session its modes are not known.
 func (d *Driver) Source() collect.Descriptor {
 	d.mu.Lock()
 	version := d.version
 	d.mu.Unlock()
-	modes := d.controls.modes()
-	if len(modes) == 0 {
-		modes = d.wanted.rememberedModes()
-	}
+	modes, told := d.controls.modes()
 	return collect.Descriptor{ID: d.id, Driver: Kind, Version: version, Capabilities: collect.Capabilities{
 		Inventory: true, Read: true, Prompt: true, Cancel: true, StartSession: true, SetMode: true, SetOption: true,
-		Modes: modes, Options: d.controls.descriptors(),
+		Modes: modes, ModesUnknown: !told, Options: d.controls.descriptors(),
 	}}
 }
 
@@ -99,7 +96,6 @@ func (d *Driver) Stop() error {
 			a.stop()
 		}
 	}
-	d.wanted.rememberModes(d.controls.modes())
 	return nil
 }
 

@@ -107,21 +107,30 @@ func TestTheSourceTellsWhatItsSessionsOffer(t *testing.T) {
 	s.seed("one", "Hello.")
 	s.seed("two", "Hello.")
 	s.begin()
-	if caps := s.Source().Capabilities; len(caps.Modes) > 0 || !caps.Prompt || !caps.Cancel || !caps.StartSession || caps.Rename {
+	if caps := s.Source().Capabilities; len(caps.Modes) > 0 || !caps.ModesUnknown || !caps.Prompt || !caps.Cancel || !caps.StartSession || caps.Rename {
 		t.Errorf("before any session was read: %+v", caps)
 	}
 	mustRead(t, s.Driver, "one")
 	caps := s.Source().Capabilities
-	if !slices.Equal(caps.Modes, []string{"act", "ask"}) || caps.Options.Path("model", "name").Str() != "Model" || caps.Options.Len() != 2 {
+	if !slices.Equal(caps.Modes, []string{"act", "ask"}) || caps.ModesUnknown || caps.Options.Path("model", "name").Str() != "Model" || caps.Options.Len() != 2 {
 		t.Errorf("capabilities %+v", caps)
 	}
 	if s.Source().Version != "1.2.3" {
 		t.Errorf("version %q", s.Source().Version)
 	}
-	t.Run("a pass that reads nothing remembers the modes", func(t *testing.T) {
+	t.Run("a pass that reads nothing does not know the modes", func(t *testing.T) {
 		s.begin()
-		if modes := s.Source().Capabilities.Modes; !slices.Equal(modes, []string{"act", "ask"}) {
-			t.Errorf("modes %q", modes)
+		if caps := s.Source().Capabilities; len(caps.Modes) > 0 || !caps.ModesUnknown {
+			t.Errorf("capabilities %+v", caps)
+		}
+	})
+	t.Run("an agent that offers none any more is known to", func(t *testing.T) {
+		plain := newStage(t, "")
+		plain.seed("one", "Hello.")
+		plain.begin()
+		mustRead(t, plain.Driver, "one")
+		if caps := plain.Source().Capabilities; len(caps.Modes) > 0 || caps.ModesUnknown {
+			t.Errorf("capabilities %+v", caps)
 		}
 	})
 	t.Run("controls of a session that is gone are dropped by a whole inventory", func(t *testing.T) {

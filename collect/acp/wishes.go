@@ -3,8 +3,6 @@ package acp
 import (
 	"context"
 	"encoding/json"
-	"slices"
-	"strings"
 	"sync"
 
 	"agentsync/collect"
@@ -17,11 +15,8 @@ type wish struct {
 	Options map[string]json.RawMessage `json:"options,omitempty"`
 }
 
-// The keys of what is remembered.
-const (
-	wishKey  = "controls"
-	modesKey = "modes" // of the source: modes that its sessions offer, one a line
-)
+// wishKey is what a wish is remembered under.
+const wishKey = "controls"
 
 // wishes remembers the wish of each session, durably where there is a memory.
 type wishes struct {
@@ -73,23 +68,4 @@ func (w *wishes) keep(ctx context.Context, session string, wanted wish) (durable
 		text, _ = json.Marshal(wanted) // strings and values that were JSON already
 	}
 	return w.memory.Remember(ctx, w.source, session, wishKey, string(text)) == nil
-}
-
-// rememberedModes are the modes that an earlier pass learned.
-func (w *wishes) rememberedModes() []string {
-	if w.memory == nil {
-		return nil
-	}
-	text, _ := w.memory.Recall(w.source, "", modesKey)
-	return strings.Fields(text)
-}
-
-// rememberModes keeps the modes that this pass learned, if it did and they are others.
-// Without them a later pass describes the source with fewer modes until it learns them.
-func (w *wishes) rememberModes(modes []string) {
-	if w.memory == nil || len(modes) == 0 || slices.Equal(modes, w.rememberedModes()) ||
-		slices.ContainsFunc(modes, func(m string) bool { return strings.ContainsAny(m, " \t\r\n") }) {
-		return
-	}
-	_ = w.memory.Remember(context.Background(), w.source, "", modesKey, strings.Join(modes, "\n"))
 }
