@@ -25,7 +25,7 @@ func checkIgnore(patterns []string) error {
 // a name at any depth. What lies below an ignored directory is ignored with it.
 func Ignores(patterns []string, wire string) (Reason, bool) {
 	name := base(wire)
-	if name == ControlFolder {
+	if strings.EqualFold(name, ControlFolder) { // some file systems take both for one
 		return Control, true
 	}
 	for _, p := range patterns {

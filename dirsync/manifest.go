@@ -103,6 +103,7 @@ type entryReader struct {
 	err    error
 	strict bool
 	sizes  map[digest.Digest]int64
+	total  int64 // of all sizes
 	dirs   map[string]bool
 }
 
@@ -243,5 +244,8 @@ func (r *entryReader) check(n *Node) {
 			r.err = fmt.Errorf("%.120q gives its hash another size", n.Path)
 		}
 		r.sizes[n.Digest] = n.Size
+		if r.total += n.Size; r.total < 0 {
+			r.err = errors.New("its sizes add up to more than 63 bits hold")
+		}
 	}
 }

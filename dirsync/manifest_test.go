@@ -62,8 +62,19 @@ func TestAManifestThatIsNotCanonicalIsRefused(t *testing.T) {
 		"leading zero":        strings.Replace(one("a"), `"6"`, `"06"`, 1),
 		"two sizes of a hash": one("a") + "," + strings.Replace(one("b"), `"6"`, `"7"`, 1),
 		"a space":             dir("a") + " ",
-		"keys out of order":   `{"path":"a","kind":"directory"}`,
-		"trailing comma":      dir("a") + ",",
+		"parent in between":   dir("a") + "," + dir("a/..") + "," + one("a/../b"),
+		"from the root":       one("/etc/passwd"),
+		"a NUL":               one(`a\u0000`),
+		"not composed":        one("e\u0301"),
+		"too long":            one(strings.Repeat("a", MaxPath+1)),
+		"below a link":        `{"kind":"link","path":"a","target":"/etc"},` + one("a/b"),
+		"size below zero":     strings.Replace(one("a"), `"6"`, `"-6"`, 1),
+		"size beyond 64 bits": strings.Replace(one("a"), `"6"`, `"9223372036854775808"`, 1),
+		"sizes beyond 64 bits in all": strings.Replace(one("a"), `"6"`, `"9223372036854775807"`, 1) + "," +
+			strings.Replace(strings.Replace(one("b"), `"6"`, `"9223372036854775807"`, 1), "abab", "cdcd", 1),
+		"too many":          manyDirectories(MaxEntries + 1),
+		"keys out of order": `{"path":"a","kind":"directory"}`,
+		"trailing comma":    dir("a") + ",",
 	} {
 		if tree, err := ParseManifest([]byte(manifestStart + entries + manifestEnd)); err == nil {
 			t.Errorf("%s: accepted as %v", name, tree)
@@ -77,6 +88,17 @@ func TestAManifestThatIsNotCanonicalIsRefused(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
+}
+
+func manyDirectories(n int) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"kind":"directory","path":"%09d"}`, i)
+	}
+	return b.String()
 }
 
 func FuzzParseManifest(f *testing.F) {

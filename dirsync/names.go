@@ -22,7 +22,8 @@ const MaxPath = 4096
 const maxName = 255 // bytes of one name; common file systems take no more
 
 // CheckPath returns an error unless path is fit for a dataset: UTF-8, at most MaxPath
-// bytes, slash-separated, without an empty, "." or ".." segment, a backslash or a NUL.
+// bytes, composed (NFC), slash-separated, without an empty, "." or ".." segment, a
+// backslash or a NUL.
 func CheckPath(path string) error {
 	switch {
 	case path == "":
@@ -31,6 +32,8 @@ func CheckPath(path string) error {
 		return errors.New("is longer than 4096 bytes")
 	case !utf8.ValidString(path):
 		return errors.New("is not UTF-8")
+	case !isASCII(path) && !norm.NFC.IsNormalString(path):
+		return errors.New("is not composed (NFC)")
 	case strings.ContainsAny(path, "\\\x00"):
 		return errors.New("holds a backslash or a NUL")
 	}
