@@ -67,6 +67,9 @@ func (t *Target) Prune(ctx context.Context, o PruneOptions) (PruneReport, error)
 	if err := t.settledCommands(ctx, o, &r); err != nil {
 		return r, err
 	}
+	if err := t.pruneHealth(ctx, o, &r); err != nil {
+		return r, err
+	}
 	if !o.Apply {
 		return r, t.leftovers(ctx, o, &r)
 	}

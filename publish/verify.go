@@ -32,6 +32,7 @@ type VerifyReport struct {
 	Unneeded                                int   // documents that no kept generation links to
 	Producers, Commands, Claims, Outcomes   int   // valid ones
 	Lists                                   int   // kept states of the list of receipts
+	Healths                                 int   // valid records of last passes
 	Problems                                []VerifyProblem
 	Refused                                 []collect.Problem // in the queues, no damage: nothing ever runs it; by name
 	// Damaged are the keys of sessions whose copy in the newest generation is damaged. A
@@ -48,8 +49,8 @@ type VerifyProblem struct {
 // Verify checks everything that a kept generation reaches: signatures and the chain
 // of heads, every link, every pack to the byte, every frame's checksum, every
 // document's name; with Deep also every chunk, snapshot and manifest hash. It checks
-// every queue and every receipt. It is read-only and goes on after damage. An error
-// means that the check itself could not be done.
+// every queue, every receipt and every record of a last pass. It is read-only and goes
+// on after damage. An error means that the check itself could not be done.
 func (t *Target) Verify(ctx context.Context, o VerifyOptions) (VerifyReport, error) {
 	v := &verification{Target: t, VerifyOptions: o, ctx: ctx,
 		links: map[document.Link]*wanted{}, pages: map[document.Link]bool{}}

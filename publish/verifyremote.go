@@ -13,7 +13,7 @@ import (
 )
 
 // remote checks what remote commands left: the list of receipts first, since whatever it
-// names was there before it; then the receipts, then the queues.
+// names was there before it; then the receipts, the queues and how passes ended.
 func (v *verification) remote() error {
 	var newest []ReceiptRow
 	err := v.chain(receiptsHead, func(g *generation) error {
@@ -36,7 +36,10 @@ func (v *verification) remote() error {
 	for _, row := range newest {
 		v.checkRow(row, folders)
 	}
-	return v.queues()
+	if err := v.queues(); err != nil {
+		return err
+	}
+	return v.health()
 }
 
 // receipts checks every claim and outcome.

@@ -76,7 +76,9 @@ func (v *invocation) drain(ctx context.Context, c *urfave.Context) error {
 	return v.withLock(ctx, s.State, drainLock, "drain", func(ctx context.Context) error {
 		return v.withDesk(ctx, s, sources, func(d *desk) error {
 			d.max = c.Int("max")
-			return d.drain(ctx, c.Duration("timeout"))
+			err := d.drain(ctx, c.Duration("timeout"))
+			v.recordPass(ctx, d.target, err, d.summary().ended())
+			return err
 		})
 	})
 }
@@ -191,6 +193,15 @@ func (d *desk) passOver(id ledger.CommandID) bool {
 
 // showDrained prints the summary.
 func (d *desk) showDrained() error {
+	s := d.summary()
+	if d.v.out.asJSON {
+		return d.v.out.object(s)
+	}
+	return d.v.out.note("%s", s.text())
+}
+
+// summary counts what became of the commands.
+func (d *desk) summary() drainSummary {
 	stats := d.worker.Stats()
 	s := drainSummary{Type: "summary", Succeeded: stats.Ran[ledger.Succeeded], Failed: stats.Ran[ledger.Failed],
 		Unsupported: stats.Ran[ledger.Unsupported], NeedsConfirmation: stats.Ran[ledger.NeedsConfirmation], Unknown: stats.Ran[ledger.Unknown],
@@ -200,10 +211,7 @@ func (d *desk) showDrained() error {
 	s.Known = len(d.known) + stats.Known + stats.Adopted - d.before.Adopted + stats.Orphaned - d.before.Orphaned
 	s.Found = len(d.known) + len(d.seen) + len(d.left)
 	s.Left = max(0, s.Found-s.Ran-s.Known-s.Elsewhere-s.Waiting)
-	if d.v.out.asJSON {
-		return d.v.out.object(s)
-	}
-	return d.v.out.note("%s", s.text())
+	return s
 }
 
 // text is the summary for people.

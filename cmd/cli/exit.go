@@ -137,6 +137,20 @@ func classify(ctx context.Context, err error) *failure {
 	return &failure{exit: exitFailed, err: err}
 }
 
+// exitOf is the exit code of what a verb returned, and what is still to be said of it, nil
+// for nothing.
+func exitOf(ctx context.Context, err error) (exitCode, *failure) {
+	var said reported
+	switch {
+	case err == nil, errors.Is(err, errOutputClosed):
+		return exitDone, nil
+	case errors.As(err, &said) && context.Cause(ctx) == nil:
+		return exitCode(said), nil
+	}
+	f := classify(ctx, err)
+	return f.exit, f
+}
+
 // keptError is what ended a pass early, with what holds of it and how to go on.
 type keptError struct {
 	hint string

@@ -190,15 +190,8 @@ func (o *output) report(f *failure) {
 
 // end reports how a run ended, writes out what is buffered, and returns the exit code.
 func (o *output) end(ctx context.Context, err error) exitCode {
-	code := exitDone
-	var said reported
-	switch {
-	case err == nil, errors.Is(err, errOutputClosed):
-	case errors.As(err, &said) && context.Cause(ctx) == nil:
-		code = exitCode(said)
-	default:
-		f := classify(ctx, err)
-		code = f.exit
+	code, f := exitOf(ctx, err)
+	if f != nil {
 		o.report(f)
 	}
 	o.progress.hide()

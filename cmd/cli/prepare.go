@@ -42,7 +42,7 @@ func (v *invocation) prepare(ctx context.Context, c *urfave.Context) error {
 	if pass.Sources, err = v.drivers(s, c.StringSlice("source")); err != nil {
 		return err
 	}
-	report, err := v.publishPass(ctx, s, pass)
+	report, err := v.publishPass(ctx, s, pass, nil)
 	if err != nil {
 		return err
 	}

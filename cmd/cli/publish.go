@@ -126,7 +126,19 @@ func (v *invocation) publish(ctx context.Context, c *urfave.Context) error {
 	if pass.Sources, err = v.drivers(s, c.StringSlice("source")); err != nil {
 		return err
 	}
-	report, err := v.lockedPass(ctx, s, pass)
+	ran := false
+	report, err := v.lockedPass(ctx, s, pass, func(report publish.Report, err error) error {
+		ran = true
+		return v.endPublish(s, pass, chosen, report, err)
+	})
+	if err != nil && !ran {
+		return v.leftOnTheWay(report, err)
+	}
+	return err
+}
+
+// endPublish tells what a pass did, and decides how it ends.
+func (v *invocation) endPublish(s *settings, pass publish.Pass, chosen *chosen, report publish.Report, err error) error {
 	if err != nil {
 		return v.leftOnTheWay(report, err)
 	}
@@ -158,21 +170,25 @@ func (v *invocation) leftOnTheWay(report publish.Report, err error) error {
 	return &keptError{fmt.Sprintf("what was read so far is in generation %d; to go on from there: agentsync publish", report.Generation), err}
 }
 
-// lockedPass runs the pass under the pass lock. A dry run writes nothing, the lock
-// included.
-func (v *invocation) lockedPass(ctx context.Context, s *settings, pass publish.Pass) (report publish.Report, err error) {
+// passEnd turns what a pass did, and what it failed with, into how it ends.
+type passEnd func(publish.Report, error) error
+
+// lockedPass runs the pass under the pass lock, with its end where there is one. A dry run
+// writes nothing, the lock included.
+func (v *invocation) lockedPass(ctx context.Context, s *settings, pass publish.Pass, end passEnd) (report publish.Report, err error) {
 	if pass.DryRun {
-		return v.publishPass(ctx, s, pass)
+		return v.publishPass(ctx, s, pass, end)
 	}
 	err = v.withLock(ctx, s.State, publishLock, "publish", func(ctx context.Context) error {
-		report, err = v.publishPass(ctx, s, pass)
+		report, err = v.publishPass(ctx, s, pass, end)
 		return err
 	})
 	return report, err
 }
 
-// publishPass opens the store and runs the pass.
-func (v *invocation) publishPass(ctx context.Context, s *settings, pass publish.Pass) (publish.Report, error) {
+// publishPass opens the store and runs the pass. How one with an end ended is recorded in
+// the store.
+func (v *invocation) publishPass(ctx context.Context, s *settings, pass publish.Pass, end passEnd) (publish.Report, error) {
 	open := v.openForPublishing
 	if pass.DryRun {
 		open = v.openForPlanning
@@ -182,6 +198,19 @@ func (v *invocation) publishPass(ctx context.Context, s *settings, pass publish.
 		return publish.Report{}, err
 	}
 	defer done()
+	report, err := v.runPass(ctx, s, target, pass)
+	if end == nil {
+		return report, err
+	}
+	err = end(report, err)
+	if !pass.DryRun {
+		v.recordPass(ctx, target, err, publishEnded(report))
+	}
+	return report, err
+}
+
+// runPass runs the pass on a store.
+func (v *invocation) runPass(ctx context.Context, s *settings, target *publish.Target, pass publish.Pass) (publish.Report, error) {
 	pass.Now = v.env.Now()
 	if err := v.observe(ctx, s, &pass); err != nil {
 		return publish.Report{}, err

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,7 +21,7 @@ import (
 // Variables by which a script steers the program's surroundings.
 const (
 	clockVariable     = "TEST_NOW"          // the time, in RFC 3339
-	machineVariable   = "TEST_MACHINE"      // what tells the machine from others
+	machineVariable   = "TEST_MACHINE"      // what tells the machine from others, with a slash for the line end
 	interruptVariable = "TEST_INTERRUPT_AT" // interrupt itself at the n-th look at the clock
 	stuckVariable     = "TEST_STUCK"        // stay there, whatever else happens, and interrupt itself again
 )
@@ -47,7 +48,7 @@ func steer() {
 	testOnlyStarted = func(ctx context.Context) { running = ctx }
 	last, _ := strconv.ParseInt(os.Getenv(interruptVariable), 10, 64)
 	var looks atomic.Int64
-	testOnlyMachine = func() string { return os.Getenv(machineVariable) }
+	testOnlyMachine = func() string { return strings.ReplaceAll(os.Getenv(machineVariable), "/", "\n") }
 	testOnlyNow = func() time.Time {
 		if looks.Add(1) == last {
 			interruptSelf()

@@ -88,6 +88,7 @@ type screen struct {
 	store    storeObject
 	standing standingObject
 	sources  []publishedSource
+	machines []machineObject
 	problems []sourceProblem
 	locks    []lockObject
 	warnings [][2]string // text, hint
@@ -130,6 +131,7 @@ func (v *invocation) lookAtStore(ctx context.Context, s *settings, got *screen) 
 	}
 	defer done()
 	got.store.Owner = target.OwnerDID()
+	v.lookAtMachines(ctx, target, got)
 	view, err := target.View(ctx)
 	if err != nil {
 		return err
@@ -296,6 +298,9 @@ func (v *invocation) showStatus(got *screen) error {
 	if err := v.out.table(list); err != nil {
 		return err
 	}
+	if err := v.showMachines(got.machines); err != nil {
+		return err
+	}
 	return v.endStatus(got)
 }
 
@@ -333,6 +338,9 @@ func (v *invocation) statusObjects(got *screen) error {
 	}
 	for _, source := range got.sources {
 		objects = append(objects, source)
+	}
+	for _, machine := range got.machines {
+		objects = append(objects, machine)
 	}
 	for _, lock := range got.locks {
 		objects = append(objects, lock)

@@ -119,7 +119,7 @@ func (v *invocation) repair(ctx context.Context, s *settings, target *publish.Ta
 	if pass.Sources, err = v.drivers(s, nil); err != nil {
 		return 0, err
 	}
-	done, err := v.lockedPass(ctx, s, pass)
+	done, err := v.lockedPass(ctx, s, pass, nil)
 	var beyond *publish.DamagedError
 	if errors.As(err, &beyond) {
 		return 0, nil // the index itself is damaged
