@@ -50,6 +50,10 @@ func (i Identity) Same(o Identity) bool {
 
 var idForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
 
+// IsID reports a text that can be the id of a binding or the name of a dataset: 1 to 128
+// letters, digits, _ and -.
+func IsID(text string) bool { return idForm.MatchString(text) }
+
 // Check returns an error unless the binding's facts are well formed.
 func (b *Binding) Check() error {
 	switch {

@@ -80,8 +80,9 @@ func datasetsOf(target *publish.Target) dataset.Options {
 // task is a piece of work on one binding.
 type task struct {
 	verb  string
-	store bool // it looks at the dataset
-	alone bool // it goes on when the store cannot be opened
+	store bool                                             // it looks at the dataset
+	alone bool                                             // it goes on when the store cannot be opened
+	open  func(*life.Options, string) (*life.Bound, error) // nil is Open
 	about concern
 	work  func(context.Context, *life.Bound) error
 }
@@ -90,7 +91,10 @@ type task struct {
 func (v *invocation) withBinding(ctx context.Context, s *settings, id string, t task) error {
 	o := v.bindings(s)
 	t.about.binding = id
-	if _, err := o.Open(id); err != nil {
+	if t.open == nil {
+		t.open = (*life.Options).Open
+	}
+	if _, err := t.open(o, id); err != nil {
 		return t.about.of(err)
 	}
 	path, err := o.LockPath(id)
@@ -110,7 +114,7 @@ func (v *invocation) withBinding(ctx context.Context, s *settings, id string, t 
 			}
 		}
 		o.Progress = v.steps()
-		b, err := o.Open(id)
+		b, err := t.open(o, id)
 		if err != nil {
 			return t.about.of(err)
 		}
@@ -163,7 +167,10 @@ func (v *invocation) planOf(o *life.Options, typed string) (binding, plan string
 	if len(digits) < shortPlan || strings.Trim(digits, "0123456789abcdef") != "" {
 		return "", "", usageError("the plans there are: agentsync dirsync status", "plan %.80q: at least %d of its digits are needed", typed, shortPlan)
 	}
-	bindings, unreadable := o.List()
+	bindings, broken, err := o.List()
+	if err != nil {
+		return "", "", err
+	}
 	var found [][2]string
 	for _, one := range bindings {
 		b, err := o.Open(one.ID)
@@ -184,8 +191,8 @@ func (v *invocation) planOf(o *life.Options, typed string) (binding, plan string
 		return found[0][0], found[0][1], nil
 	case len(found) > 1:
 		return "", "", usageError("type more of it: agentsync dirsync status", "several plans begin with %s", digits)
-	case unreadable != nil:
-		return "", "", unreadable
+	case len(broken) > 0:
+		return "", "", broken[0].Err
 	}
 	return "", "", &failure{exit: exitFailed, code: "plan-changed", hint: "the plans there are: agentsync dirsync status",
 		message: fmt.Sprintf("no binding has a plan %.80s; a newer preview may have taken its place", typed)}

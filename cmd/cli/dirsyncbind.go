@@ -139,7 +139,7 @@ func (v *invocation) unbindVerb() *urfave.Command {
 		Category: groupSync,
 		Usage:    "forget a binding; directory and dataset stay as they are",
 		Description: "What the two sides last agreed on is forgotten, so that a new binding of the same directory takes equal files for agreed and asks " +
-			"about different ones. Refused while a plan is applying.",
+			"about different ones. Refused while a plan is applying, but not where files of the binding are damaged.",
 		ArgsUsage: "BINDING",
 		UsageText: "agentsync dirsync unbind notes",
 		Action: action(1, 1, func(ctx context.Context, c *urfave.Context) error {
@@ -147,7 +147,7 @@ func (v *invocation) unbindVerb() *urfave.Command {
 			if err != nil {
 				return err
 			}
-			return v.withBinding(ctx, s, c.Args().First(), task{verb: "unbind", work: func(_ context.Context, b *life.Bound) error {
+			return v.withBinding(ctx, s, c.Args().First(), task{verb: "unbind", open: (*life.Options).OpenBroken, work: func(_ context.Context, b *life.Bound) error {
 				kept, err := b.Unbind()
 				if err != nil {
 					return err
@@ -157,6 +157,9 @@ func (v *invocation) unbindVerb() *urfave.Command {
 				}
 				if kept != "" {
 					v.inform("replaced contents are kept in %s", kept)
+				}
+				if b.Root == "" {
+					return v.out.note("%s, which was damaged, is forgotten; directory and dataset stay as they are", b.ID)
 				}
 				return v.out.note("%s is forgotten; %s and the dataset %s stay as they are", b.ID, pathText(homePath(v.env.Home, b.Root)), b.Dataset)
 			}})

@@ -13,7 +13,15 @@ func (v *invocation) bindingCandidates(ctx context.Context, kind string) (offere
 	if err != nil {
 		return nil
 	}
-	found, _ := v.everyBinding(ctx, s)
+	found, broken, err := v.everyBinding(ctx, s)
+	if err != nil {
+		return nil
+	}
+	for _, b := range broken {
+		if kind == "BINDING" {
+			offered = append(offered, candidate{b.ID, "damaged"})
+		}
+	}
 	for _, b := range found {
 		switch {
 		case kind == "BINDING":

@@ -82,7 +82,8 @@ func damagedBinding(err error) *failure {
 	var damaged *dataset.DamagedError
 	switch {
 	case errors.As(err, &corrupt):
-		return &failure{exit: exitDamaged, code: "damaged", path: corrupt.Path, hint: "bring the file back from a backup; it is not replaced by itself"}
+		return &failure{exit: exitDamaged, code: "damaged", path: corrupt.Path,
+			hint: "bring it back from a backup; or forget the binding, and bind it again: agentsync dirsync unbind " + corrupt.Binding}
 	case errors.As(err, &damaged):
 		return &failure{exit: exitDamaged, code: "damaged", path: damaged.Name,
 			hint: damagedHint}

@@ -129,14 +129,19 @@ func (v *invocation) listBindings(ctx context.Context, states bool) error {
 	if err != nil {
 		return err
 	}
-	found, problems := v.everyBinding(ctx, s)
+	found, broken, err := v.everyBinding(ctx, s)
+	if err != nil {
+		return err
+	}
 	code := exitDone
-	for _, err := range problems {
-		f := classify(ctx, err)
+	for i := range broken {
+		about := concern{binding: broken[i].ID}
+		f := classify(ctx, about.of(broken[i].Err))
 		if code != exitDamaged {
 			code = f.exit
 		}
 		v.out.problem(f)
+		found = append(found, asDamaged(&broken[i]))
 	}
 	sum := bindingsSummary{Type: "summary", Bindings: len(found)}
 	for _, one := range found {
@@ -162,7 +167,7 @@ func (v *invocation) listBindings(ctx context.Context, states bool) error {
 	if err := v.out.table(t); err != nil {
 		return err
 	}
-	if len(found) == 0 && len(problems) == 0 {
+	if len(found) == 0 {
 		return v.out.note("no directory is bound; to bind one: agentsync dirsync bind DIR DATASET --id NAME --direction both")
 	}
 	return endList(code)
@@ -180,22 +185,27 @@ func endList(code exitCode) error {
 }
 
 // everyBinding reads all bindings, each by itself.
-func (v *invocation) everyBinding(ctx context.Context, s *settings) (found []*boundState, problems []error) {
+func (v *invocation) everyBinding(ctx context.Context, s *settings) (found []*boundState, broken []life.Broken, err error) {
 	o := v.bindings(s)
-	list, err := o.List()
-	if err != nil {
-		problems = append(problems, err)
-	}
+	list, broken, err := o.List()
 	for _, one := range list {
 		b, err := look(ctx, o, one.ID)
 		if err != nil {
-			problems = append(problems, err)
+			broken = append(broken, life.Broken{Binding: one, Err: err})
 			continue
 		}
 		found = append(found, b)
 	}
-	return found, problems
+	return found, broken, err
 }
+
+// asDamaged is what a list shows of a binding that cannot be read.
+func asDamaged(b *life.Broken) *boundState {
+	return &boundState{Bound: &life.Bound{Binding: b.Binding}, state: life.State{Phase: damagedPhase}}
+}
+
+// damagedPhase stands where a list has the phase of a plan.
+const damagedPhase life.Phase = "damaged"
 
 func bindingsTable(found []*boundState, home string) *table {
 	t := newTable(column{title: "ID"}, column{title: "DIRECTION"}, column{title: "DATASET"}, column{title: "PLAN"}, column{title: "DIRECTORY", flexible: true, keepEnd: true})
@@ -296,9 +306,12 @@ func (v *invocation) lookAtBindings(ctx context.Context, s *settings, got *scree
 	if s.State == "" {
 		return
 	}
-	found, problems := v.everyBinding(ctx, s)
-	for _, err := range problems {
+	found, broken, err := v.everyBinding(ctx, s)
+	if err != nil {
 		got.warn("dirsync: "+err.Error(), "agentsync dirsync status")
+	}
+	for _, b := range broken {
+		got.warn("dirsync "+b.ID+": "+b.Err.Error(), "agentsync dirsync status "+b.ID)
 	}
 	for _, b := range found {
 		if c := checkBinding(ctx, b); c.Verdict != verdictOK {
@@ -309,9 +322,13 @@ func (v *invocation) lookAtBindings(ctx context.Context, s *settings, got *scree
 
 // bindings looks at every binding for a doctor.
 func (x *examination) bindings(ctx context.Context, s *settings) error {
-	found, problems := x.v.everyBinding(ctx, s)
-	for _, err := range problems {
-		if err := x.add(fail("dirsync", classify(ctx, err).hint, "%v", err)); err != nil {
+	found, broken, err := x.v.everyBinding(ctx, s)
+	if err != nil {
+		return x.add(fail("dirsync", classify(ctx, err).hint, "%v", err))
+	}
+	for _, b := range broken {
+		about := concern{binding: b.ID}
+		if err := x.add(fail("dirsync", classify(ctx, about.of(b.Err)).hint, "%s: %v", b.ID, b.Err)); err != nil {
 			return err
 		}
 	}

@@ -51,16 +51,6 @@ var (
 	ErrOtherStore     = errors.New("the binding belongs to another store")
 )
 
-// CorruptError reports a file of a binding that cannot be read. Nothing has been changed.
-type CorruptError struct {
-	Path string
-	Err  error
-}
-
-func (e *CorruptError) Error() string { return fmt.Sprintf("%s: damaged: %v", e.Path, e.Err) }
-
-func (e *CorruptError) Unwrap() error { return e.Err }
-
 const (
 	bindingFile  = "binding.json"
 	ancestorFile = "ancestor.json"
@@ -96,17 +86,15 @@ func (o *Options) LockPath(id string) (string, error) {
 	return filepath.Join(folder, "lock"), nil
 }
 
-// List returns all bindings by id. One that cannot be read is an error beside the rest.
-func (o *Options) List() ([]dirsync.Binding, error) {
+// List returns all bindings by id, and beside them those that cannot be read.
+func (o *Options) List() (list []dirsync.Binding, broken []Broken, err error) {
 	entries, err := o.Disk.ReadDir(o.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list bindings: %w", err)
+		return nil, nil, fmt.Errorf("list bindings: %w", err)
 	}
-	var list []dirsync.Binding
-	var errs []error
 	for _, e := range entries {
 		if !e.IsDir() {
 			continue
@@ -116,17 +104,20 @@ func (o *Options) List() ([]dirsync.Binding, error) {
 			continue
 		}
 		if err != nil {
-			errs = append(errs, err)
+			broken = append(broken, Broken{dirsync.Binding{ID: e.Name()}, err})
 			continue
 		}
 		list = append(list, b.Binding)
 	}
-	return list, errors.Join(errs...)
+	return list, broken, nil
 }
 
 // Open reads a binding; ErrUnknownBinding when there is none of the id.
 func (o *Options) Open(id string) (*Bound, error) {
 	b := &Bound{Options: *o, Binding: dirsync.Binding{ID: id}}
+	if !dirsync.IsID(id) {
+		return nil, fmt.Errorf("binding %.140q: %w", id, ErrUnknownBinding)
+	}
 	var read dirsync.Binding
 	found, err := b.readJSON(bindingFile, &read)
 	if err != nil {
@@ -136,7 +127,7 @@ func (o *Options) Open(id string) (*Bound, error) {
 		return nil, fmt.Errorf("binding %.140q: %w", id, ErrUnknownBinding)
 	}
 	if err := read.Check(); err != nil || read.ID != id {
-		return nil, &CorruptError{b.path(bindingFile), errors.Join(err, fmt.Errorf("it names itself %.140q", read.ID))}
+		return nil, b.corrupt(bindingFile, firstOf(err, fmt.Errorf("it names itself %.140q", read.ID)))
 	}
 	b.Binding = read
 	return b, nil
@@ -199,9 +190,11 @@ func (b *Bound) overlap() *dirsync.StopError {
 			return &dirsync.StopError{Guard: dirsync.Overlap, Detail: b.Root + " and " + other + " lie in each other"}
 		}
 	}
-	others, err := b.List()
+	// One that cannot be read does not stop the others: nothing works on it either, and once
+	// it is mended both are stopped if they overlap.
+	others, _, err := b.List()
 	if err != nil {
-		return &dirsync.StopError{Guard: dirsync.Overlap, Detail: "another binding cannot be read: " + err.Error()}
+		return &dirsync.StopError{Guard: dirsync.Overlap, Detail: "other bindings cannot be read: " + err.Error()}
 	}
 	for _, other := range others {
 		if other.ID != b.ID && nested(b.Root, other.Root) {
@@ -256,9 +249,12 @@ func (b *Bound) SetDirection(to dirsync.Direction, revision int64) error {
 
 // Unbind forgets the binding. The files of the project, the dataset, and what was kept
 // of replaced files stay; kept names the folder of the latter, "" for none. A plan that
-// is applying is a *dirsync.StopError.
+// is applying, and can be gone on with, is a *dirsync.StopError.
 func (b *Bound) Unbind() (kept string, err error) {
-	if err := b.idle(); err != nil {
+	var stop *dirsync.StopError
+	switch err := b.idle(); {
+	case errors.As(err, &stop) && !b.readable(stop.Detail), isCorrupt(err):
+	case err != nil:
 		return "", err
 	}
 	if err := b.forget(); err != nil {
@@ -308,7 +304,7 @@ func (b *Bound) readJSON(name string, into any) (found bool, err error) {
 		return false, err
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return false, &CorruptError{b.path(name), err}
+		return false, b.corrupt(name, err)
 	}
 	return true, nil
 }
@@ -324,6 +320,9 @@ func (b *Bound) read(name string) ([]byte, error) {
 		return nil, err
 	}
 	text, err := durable.ReadFile(b.Disk, path, maxFile)
+	if errors.Is(err, durable.ErrTooLarge) {
+		return nil, b.corrupt(name, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}

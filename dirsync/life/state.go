@@ -3,7 +3,6 @@ package life
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -72,7 +71,7 @@ func (b *Bound) Plan() (*dirsync.Plan, string, error) {
 	}
 	plan, err := dirsync.ParsePlan(text)
 	if err != nil {
-		return nil, "", &CorruptError{b.path(planFile), err}
+		return nil, "", b.corrupt(planFile, err)
 	}
 	return plan, dirsync.PlanID(text), nil
 }
@@ -149,7 +148,7 @@ func (b *Bound) outcomes(plan string) (map[dirsync.Side]map[string]apply.Result,
 		}
 		var l line
 		if err := json.Unmarshal(one, &l); err != nil {
-			return nil, &CorruptError{b.path(progressFile), fmt.Errorf("line %d: %w", n, err)}
+			return nil, b.corrupt(progressFile, fmt.Errorf("line %d: %w", n, err))
 		}
 		if side, known := dirsync.ParseSide(l.Side); known && l.Plan == plan {
 			found[side][l.Path] = l.Result
@@ -185,7 +184,7 @@ func (b *Bound) ancestor() (dirsync.Ancestor, error) {
 	}
 	aside := fmt.Sprintf("%s.broken-%d", ancestorFile, b.Now().UnixNano())
 	if err := b.Disk.Rename(b.path(ancestorFile), b.path(aside)); err != nil {
-		return a, errors.Join(&CorruptError{b.path(ancestorFile), err}, err)
+		return a, b.corrupt(ancestorFile, err)
 	}
 	b.notes = append(b.notes, fmt.Sprintf("what both sides last agreed on cannot be read (%v) and was set aside as %s: "+
 		"equal files are adopted, different ones become conflicts, and nothing is overwritten", err, aside))

@@ -72,7 +72,7 @@ func (x *execution) publish(ctx context.Context) error {
 	}
 	manifest, err := parseDigest(x.state.Manifest)
 	if err != nil {
-		return &CorruptError{x.path(stateFile), err}
+		return x.corrupt(stateFile, err)
 	}
 	h, err := set.Publish(ctx, base, manifest, x.state.Plan, x.Now())
 	switch {
