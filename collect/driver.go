@@ -24,6 +24,21 @@ type Driver interface {
 	Summarize(ctx context.Context, nativeSessionID string) (Summary, error)
 }
 
+// Known is where a published session's file lay, and the id that it was published under.
+type Known struct {
+	Placement       Placement
+	NativeSessionID string
+}
+
+// Knower is a Driver in whose source several files can claim one id, as copies of a
+// session do. A file keeps the id that it was published under for good, whatever other
+// files come and go; only one that was never published is given an id by today's rules.
+type Knower interface {
+	// Know tells what was published of the source. It comes before an inventory, and
+	// replaces what was told before.
+	Know(published []Known)
+}
+
 // Env is what a driver may know of the process it runs in.
 type Env struct {
 	Now    time.Time // the pass's one reading of the clock

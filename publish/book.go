@@ -131,6 +131,15 @@ func (b *claimBook) put(c *claim) {
 	b.bySource[c.SourceID][c.NativeID] = c
 }
 
+// places are where the sessions of a source were published from.
+func (b *claimBook) places(source string) []collect.Known {
+	known := make([]collect.Known, 0, len(b.bySource[source]))
+	for native, c := range b.bySource[source] {
+		known = append(known, collect.Known{Placement: collect.Placement(c.Place), NativeSessionID: native})
+	}
+	return known
+}
+
 // alive counts the sessions of a source that are not deleted.
 func (b *claimBook) alive(source string) (n int) {
 	for _, c := range b.bySource[source] {

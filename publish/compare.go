@@ -97,6 +97,13 @@ func (c *comparison) source(ctx context.Context, d collect.Driver) (err error) {
 			err = fmt.Errorf("stop source %s: %w", id, stopped)
 		}
 	}()
+	if k, ok := d.(collect.Knower); ok {
+		known, err := c.view.Known(id)
+		if err != nil {
+			return err
+		}
+		k.Know(known)
+	}
 	stream := collect.NewStream(d, func(collect.Listing) bool { return true })
 	if _, err := stream.Next(ctx); !errors.Is(err, io.EOF) {
 		return err

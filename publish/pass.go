@@ -215,6 +215,9 @@ func (w *work) source(d collect.Driver) error {
 		w.tallies = append(w.tallies, unstarted(d.Source(), err, w.Only != nil))
 		return nil
 	}
+	if k, ok := d.(collect.Knower); ok {
+		k.Know(w.claims.places(id))
+	}
 	var retained []string
 	stream := collect.NewStream(d, func(l collect.Listing) bool {
 		if w.Only != nil && !w.Only(id, l) {

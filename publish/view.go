@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"agentsync/collect"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -295,4 +296,16 @@ func (t *Target) Log(ctx context.Context, fn func(LogEntry) error) error {
 		}
 	}
 	return nil
+}
+
+// Known tells where the sessions of a source were published from, for drivers that ask.
+func (v *View) Known(sourceID string) ([]collect.Known, error) {
+	var known []collect.Known
+	err := v.Rows(func(row *document.Row) error {
+		if row.SourceID == sourceID {
+			known = append(known, collect.Known{Placement: collect.Placement(row.Placement), NativeSessionID: row.NativeSessionID})
+		}
+		return nil
+	})
+	return known, err
 }

@@ -58,6 +58,9 @@ func (v *invocation) withDesk(ctx context.Context, s *settings, sources []collec
 		return errors.Join(err, book.Close())
 	}
 	d.operators = v.operators(s, sources, d.failed)
+	for _, o := range d.operators {
+		o.known = func(id string) ([]collect.Known, error) { return knownOf(ctx, target, id) }
+	}
 	for _, source := range sources {
 		if id, err := collect.SourceID(source.ID); err == nil {
 			d.chosen[id] = true

@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
 	"agentsync/collect"
 	"agentsync/collect/drivers"
 	"agentsync/collect/value"
+	"agentsync/publish"
 )
 
 // operator is the agent of one source. Its driver is started by the first command, since
@@ -15,6 +17,7 @@ import (
 type operator struct {
 	id     string
 	driver collect.Driver
+	known  func(sourceID string) ([]collect.Known, error) // where its sessions were published from; nil for unknown
 	acts   collect.Operator
 	failed func(*failure) // told once why the driver cannot be started
 
@@ -57,6 +60,9 @@ func (o *operator) start(ctx context.Context) error {
 	}
 	err := o.driver.Start(ctx)
 	if err == nil {
+		err = o.tellKnown()
+	}
+	if err == nil {
 		o.started = true
 		return nil
 	}
@@ -64,6 +70,19 @@ func (o *operator) start(ctx context.Context) error {
 	if ctx.Err() == nil {
 		o.broken = err
 		o.failed(&failure{exit: exitPartial, code: "source-unavailable", source: o.id, hint: "agentsync doctor", retryable: true, err: err})
+	}
+	return err
+}
+
+// tellKnown tells a driver that asks which files bear which ids.
+func (o *operator) tellKnown() error {
+	k, asks := o.driver.(collect.Knower)
+	if !asks || o.known == nil {
+		return nil
+	}
+	known, err := o.known(o.id)
+	if err == nil {
+		k.Know(known)
 	}
 	return err
 }
@@ -134,4 +153,16 @@ func (o *operator) Investigate(ctx context.Context, session string, t collect.Tr
 		return collect.Outcome{}, err
 	}
 	return looks.Investigate(ctx, session, t)
+}
+
+// knownOf is what the newest generation says of a source; nothing where there is none yet.
+func knownOf(ctx context.Context, target *publish.Target, id string) ([]collect.Known, error) {
+	view, err := target.View(ctx)
+	if errors.Is(err, publish.ErrEmpty) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return view.Known(id)
 }

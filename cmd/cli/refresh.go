@@ -24,6 +24,13 @@ func (narrowed) Start(context.Context) error { return nil }
 // Stop does nothing: the driver goes on.
 func (narrowed) Stop() error { return nil }
 
+// Know hands on what was published, to a driver that asks.
+func (n narrowed) Know(published []collect.Known) {
+	if k, ok := n.Driver.(collect.Knower); ok {
+		k.Know(published)
+	}
+}
+
 // ListSessions leaves out of a page what was not asked for.
 func (n narrowed) ListSessions(ctx context.Context, cursor string) (collect.Page, error) {
 	page, err := n.Driver.ListSessions(ctx, cursor)

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"cmp"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 type session struct {
 	found
 	id, parent string
+	lone       bool // a copy behind a folder's name, and none that bears the UUID alone is there
 }
 
 // catalog is one complete look at the source, in a stable order: roots as configured,
@@ -27,22 +29,26 @@ type catalog struct {
 	byID            map[string]int
 }
 
-// newCatalog gives every session its id: a session's UUID, which the newest copy bears
-// alone and the others behind their folder's name, then the path below it for what
-// belongs to a session, and names below the folder's for the rest.
-func newCatalog(roots []root, result scanResult, seen []presence) *catalog {
+// newCatalog gives every session its id: a session's UUID, which one copy bears alone and
+// the others behind their folder's name, then the path below it for what belongs to a
+// session, and names below the folder's for the rest. A transcript that was published
+// keeps its id; of new copies the newest has the UUID, unless another one bears it.
+func newCatalog(roots []root, result scanResult, seen []presence, published collect.Ids) *catalog {
 	c := &catalog{problems: result.problems, notes: result.notes, aside: result.aside, seen: seen}
 	total := 0
 	for _, folder := range result.folders {
 		total += len(folder)
 	}
 	c.sessions = make([]session, 0, total)
-	families := nameFamilies(roots, result.folders, total)
+	families := nameFamilies(roots, result.folders, total, published)
 	for _, folder := range result.folders {
 		name := folderID(roots, folder[0])
 		for _, f := range folder {
 			s := session{found: f}
 			s.id, s.parent = identify(f, name, families)
+			if s.lone = f.kind == mainSession && s.id != f.family && !families.borne(f.family); s.lone {
+				s.stamp.Side ^= loneSide
+			}
 			c.sessions = append(c.sessions, s)
 		}
 	}
@@ -91,6 +97,19 @@ type copyName struct{ id, parent string }
 // folder. All others are named by their UUID.
 type familyNames map[string]map[copyOf]copyName
 
+// loneSide marks the stamp of a copy that is alone: what is told of it depends on that.
+const loneSide = 0x9e3779b97f4a7c15
+
+// borne reports that a copy of the UUID bears it alone.
+func (n familyNames) borne(family string) bool {
+	for _, name := range n[family] {
+		if name.id == family {
+			return true
+		}
+	}
+	return len(n[family]) == 0
+}
+
 func (n familyNames) of(f found) copyName {
 	if copies, ok := n[f.family]; ok {
 		return copies[copyOf{f.root, f.key}]
@@ -98,8 +117,14 @@ func (n familyNames) of(f found) copyName {
 	return copyName{f.family, f.family}
 }
 
-// nameFamilies decides which copy of a repeated UUID bears it alone.
-func nameFamilies(roots []root, folders [][]found, total int) familyNames {
+// transcriptAt is where a session's own transcript lies.
+func transcriptAt(roots []root, f *found) (dir, path string) {
+	return roots[f.root].placement(), "projects/" + f.key + "/" + f.path
+}
+
+// nameFamilies decides which copy of a repeated UUID bears it alone. A UUID with one copy
+// counts as repeated when that copy was published under another id.
+func nameFamilies(roots []root, folders [][]found, total int, published collect.Ids) familyNames {
 	first := make(map[string]copyOf, total)
 	repeated := map[string]map[copyOf]*found{}
 	note := func(f *found) {
@@ -119,6 +144,11 @@ func nameFamilies(roots []root, folders [][]found, total int) familyNames {
 		} else if known != here && repeated[f.family] == nil {
 			repeated[f.family] = map[copyOf]*found{}
 		}
+		if f.kind == mainSession && !published.None() {
+			if id := published.Of(transcriptAt(roots, f)); id != "" && id != f.family && repeated[f.family] == nil {
+				repeated[f.family] = map[copyOf]*found{}
+			}
+		}
 	}
 	if len(repeated) == 0 {
 		return nil
@@ -130,7 +160,7 @@ func nameFamilies(roots []root, folders [][]found, total int) familyNames {
 	}
 	names := familyNames{}
 	for family, copies := range repeated {
-		names[family] = nameCopies(roots, family, copies)
+		names[family] = nameCopies(roots, family, copies, published)
 	}
 	return names
 }
@@ -147,9 +177,10 @@ func each(folders [][]found) iter.Seq[*found] {
 	}
 }
 
-// nameCopies gives the bare UUID to the copy with a transcript that is newest, the
-// first in order among equals.
-func nameCopies(roots []root, family string, copies map[copyOf]*found) map[copyOf]copyName {
+// nameCopies leaves each copy the id that it was published under. Where no copy bears the
+// bare UUID then, the one with a transcript that is newest does, the first in order among
+// equals.
+func nameCopies(roots []root, family string, copies map[copyOf]*found, published collect.Ids) map[copyOf]copyName {
 	order := make([]*found, 0, len(copies))
 	for _, f := range copies {
 		order = append(order, f)
@@ -162,15 +193,31 @@ func nameCopies(roots []root, family string, copies map[copyOf]*found) map[copyO
 			cmp.Compare(a.key, b.key))
 	})
 	names := make(map[copyOf]copyName, len(order))
-	for i, f := range order {
+	taken := map[string]bool{}
+	for _, f := range order {
+		if f.kind != mainSession {
+			continue
+		}
+		if id := published.Of(transcriptAt(roots, f)); id != "" && !taken[id] && strings.HasSuffix("/"+id, "/"+family) {
+			names[copyOf{f.root, f.key}], taken[id] = copyName{id, id}, true
+		}
+	}
+	for _, f := range order {
+		here := copyOf{f.root, f.key}
+		if _, known := names[here]; known {
+			continue
+		}
 		name := copyName{family, family}
-		if i > 0 {
+		if taken[family] {
 			name.id = folderID(roots, *f) + "/" + family
+			for n := 2; taken[name.id]; n++ { // a file that was published from there lies elsewhere by now
+				name.id = fmt.Sprintf("%s@%d/%s", folderID(roots, *f), n, family)
+			}
+			if f.kind == mainSession {
+				name.parent = name.id
+			}
 		}
-		if i > 0 && f.kind == mainSession {
-			name.parent = name.id
-		}
-		names[copyOf{f.root, f.key}] = name
+		names[here], taken[name.id] = name, true
 	}
 	return names
 }

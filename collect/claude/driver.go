@@ -17,6 +17,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 
 	"agentsync/collect"
@@ -45,10 +46,14 @@ type Driver struct {
 
 	mutex      sync.Mutex
 	known      *catalog             // of the last listing
+	published  collect.Ids          // of transcripts
 	remembered map[[2]string]string // by session and key, when env has no memory
 }
 
-var _ collect.Driver = (*Driver)(nil)
+var (
+	_ collect.Driver = (*Driver)(nil)
+	_ collect.Knower = (*Driver)(nil)
+)
 
 // New prepares a source. It fails when the configuration names no folder and there is
 // no home folder to find one in. It reads nothing.
@@ -124,12 +129,27 @@ func (d *Driver) ListSessions(ctx context.Context, cursor string) (collect.Page,
 // list looks at the folders anew.
 func (d *Driver) list() *catalog {
 	result, seen := scan(d.roots, d.wanted())
-	known := newCatalog(d.roots, result, seen)
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	d.known = known
-	return known
+	d.known = newCatalog(d.roots, result, seen, d.published)
+	return d.known
 }
+
+// Know tells which ids transcripts were published under.
+func (d *Driver) Know(published []collect.Known) {
+	read := map[string]bool{}
+	for _, r := range d.roots {
+		read[r.placement()] = true
+	}
+	ids := collect.NewIds(published, func(root string) bool { return read[root] }, ofTranscript)
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.published = ids
+}
+
+// ofTranscript reports the id of a session's own transcript: a UUID, alone or behind the
+// name of a folder.
+func ofTranscript(id string) bool { return isUUID(id[strings.LastIndexByte(id, '/')+1:]) }
 
 func (d *Driver) page(c *catalog, offset int) collect.Page {
 	end := min(offset+d.pageSize, len(c.sessions))

@@ -54,7 +54,7 @@ func (d *Driver) summarize(s session, r *lines.Reader, size int64) (collect.Summ
 			return collect.Summary{}, err
 		}
 	}
-	out.Hidden = s.kind != mainSession || s.id != s.family || d.hidden(&p, s, e, f, spoken)
+	out.Hidden = s.kind != mainSession || s.id != s.family && !s.lone || d.hidden(&p, s, e, f, spoken)
 	if s.kind == mainSession {
 		out.StartedAs = d.recall(s.id, startedAsKey)
 	}

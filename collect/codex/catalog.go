@@ -32,13 +32,29 @@ type catalog struct {
 // one that goes on with a thread in a file of its own, rollout-TIME-THREAD_SEGMENT.jsonl,
 // has THREAD/SEGMENT;
 // where several files have the same one, the newest by name has the bare id and the
-// others have id@path. Every other file has its path below the home for an id.
-func newCatalog(homes []home, seen found, titles []names) *catalog {
+// others have id@path, but for those that were published: each keeps its id. Every other
+// file has its path below the home for an id.
+func newCatalog(homes []home, seen found, titles []names, published collect.Ids) *catalog {
 	c := &catalog{names: titles, problems: seen.problems, notes: seen.notes, absent: seen.absent == len(homes)}
 	c.files = distinct(homes, seen.files, c)
 	c.byID = make(map[string]int, len(c.files))
 	for i := range c.files {
 		f := &c.files[i]
+		thread, _, isRollout := threadID(f.rel)
+		if id := published.Of(homes[f.home].placement(), f.rel); isRollout && id != "" {
+			if of, _ := ThreadOf(id); of == thread {
+				if _, taken := c.byID[id]; !taken {
+					f.id, c.byID[id] = id, i
+				}
+			}
+		}
+	}
+	for i := range c.files {
+		f := &c.files[i]
+		if f.id != "" {
+			f.stamp.Side = c.side(*f)
+			continue
+		}
 		place := placeOf(homes[f.home], f.rel)
 		bare, segment, isRollout := threadID(f.rel)
 		if segment != "" {

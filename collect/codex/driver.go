@@ -24,8 +24,9 @@ type Driver struct {
 	cwd    string // where sessions start, "" when not configured
 	live   *live
 
-	mu      sync.Mutex
-	catalog *catalog // of the last listing, nil before the first
+	mu        sync.Mutex
+	catalog   *catalog // of the last listing, nil before the first
+	published collect.Ids
 }
 
 var _ collect.Driver = (*Driver)(nil)
@@ -104,11 +105,26 @@ func (d *Driver) look() *catalog {
 		}
 		titles[i] = list
 	}
-	c := newCatalog(d.homes, seen, titles)
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	c := newCatalog(d.homes, seen, titles, d.published)
 	d.catalog = c
 	return c
+}
+
+// Know tells which ids rollouts were published under.
+func (d *Driver) Know(published []collect.Known) {
+	read := map[string]bool{}
+	for _, h := range d.homes {
+		read[h.placement()] = true
+	}
+	ids := collect.NewIds(published, func(root string) bool { return read[root] }, func(id string) bool {
+		_, ok := ThreadOf(id)
+		return ok
+	})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.published = ids
 }
 
 // known is the catalog of the last listing, or of the first one made now.
