@@ -30,7 +30,7 @@ func TestPruneRemovesSettledCommandsAndNeverAClaim(t *testing.T) {
 	d.store.SetTime(noon)
 	week := noon.Add(7 * 24 * time.Hour)
 	web := testIdentity(t)
-	if err := d.one.BindProducer(t.Context(), "web", web.DID(), noon); err != nil {
+	if err := d.one.BindProducer(t.Context(), producerOf("web", web.DID()), noon); err != nil {
 		t.Fatal(err)
 	}
 	long := strings.Repeat("x", 250)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"agentsync/collect"
@@ -18,6 +19,8 @@ var (
 	ErrCommandExists = errors.New("another command of that queue has the id")
 	// ErrNotProducer reports a key that may not send to the queue.
 	ErrNotProducer = errors.New("the queue is bound to another key")
+	// ErrBoundOtherwise reports a binding to the same key that allows something else.
+	ErrBoundOtherwise = errors.New("the queue is bound to that key with other rights")
 	// ErrNoProducer reports a queue that was never bound.
 	ErrNoProducer = errors.New("no producer of that name is bound")
 )
@@ -28,13 +31,36 @@ type Producer struct {
 	Name string
 	DID  string
 	Time string // when it was bound, "" for the owner's own
+	Rights
+}
+
+// Rights are what a producer may ask for; the owner may all.
+type Rights = document.Rights
+
+// BeyondError reports a command that goes beyond what the binding of its producer allows.
+type BeyondError struct{ Reason string }
+
+func (e *BeyondError) Error() string { return "goes beyond its producer's binding: " + e.Reason }
+
+// allows returns a *BeyondError for a command that the producer may not send. Where a
+// start may stand is judged by who runs it, since only there its folder is known.
+func (p Producer) allows(c ledger.Command) error {
+	switch {
+	case p.Name == "":
+	case !slices.Contains(p.Sources, c.SourceID):
+		return &BeyondError{"that names no such source"}
+	case !slices.Contains(p.Commands, string(c.Type)):
+		return &BeyondError{"that names no such command"}
+	}
+	return nil
 }
 
 // QueuedCommand is one valid command of a queue.
 type QueuedCommand struct {
 	ledger.Command
 	Producer string
-	Name     string // in the store
+	Folders  []string // below which a start of the producer may stand
+	Name     string   // in the store
 }
 
 // Queue is what the bound queues hold. What is malformed, unsigned, wrongly signed or of
@@ -60,6 +86,9 @@ func (t *Target) Send(ctx context.Context, producer string, signer Signer, c led
 	valid, err := ledger.ParseCommand(c.Value(), t.format.OwnerDID)
 	if err != nil {
 		return ledger.Command{}, fmt.Errorf("send to %s: %w", queueTitle(producer), err)
+	}
+	if err := p.allows(valid); err != nil {
+		return ledger.Command{}, fmt.Errorf("send to %s: the command %w", queueTitle(producer), err)
 	}
 	text := t.seal(document.SealCommand(valid, signer.DID()), signer, producer)
 	if len(text) > maxRecord {
@@ -137,13 +166,15 @@ func (t *Target) readBinding(ctx context.Context, name string, size int64) (Prod
 	if err != nil {
 		return Producer{}, &DamagedError{name, err}
 	}
-	return Producer{Name: p.Name, DID: p.DID, Time: p.Time}, nil
+	return Producer{Name: p.Name, DID: p.DID, Time: p.Time, Rights: p.Rights}, nil
 }
 
-// BindProducer gives a producer a queue of its own, which takes only what the key did
-// has signed. It is signed by the owner, and binding again to the same key changes
-// nothing; to another one it is ErrNotProducer.
-func (t *Target) BindProducer(ctx context.Context, producer, did string, now time.Time) error {
+// BindProducer gives a producer a queue of its own, which takes only what its key has
+// signed and its rights allow. It is signed by the owner. Binding
+// again to the same key with the same rights changes nothing; another key is
+// ErrNotProducer, other rights are ErrBoundOtherwise.
+func (t *Target) BindProducer(ctx context.Context, p Producer, now time.Time) error {
+	producer, did := p.Name, p.DID
 	if t.Signer == nil {
 		return fmt.Errorf("bind %s: %w", queueTitle(producer), errUnsignable)
 	}
@@ -154,15 +185,22 @@ func (t *Target) BindProducer(ctx context.Context, producer, did string, now tim
 	if err := ledger.VerifyDID(did, nil, nil); !errors.Is(err, ledger.ErrSignature) {
 		return fmt.Errorf("bind %s: %w", queueTitle(producer), err)
 	}
-	binding := &document.Producer{OwnerDID: t.format.OwnerDID, Name: producer, DID: did, Time: stamp(now)}
+	binding := &document.Producer{OwnerDID: t.format.OwnerDID, Name: producer, DID: did, Time: stamp(now), Rights: p.Rights}
+	for _, list := range []*[]string{&binding.Rights.Sources, &binding.Rights.Commands, &binding.Rights.Folders} {
+		*list = slices.Compact(slices.Sorted(slices.Values(*list)))
+	}
 	name := store.BindingName(producer)
 	err := store.PutOnce(ctx, t.Store, name, t.seal(binding.Seal(t.Signer.DID()), t.Signer, producer))
 	if !errors.Is(err, store.ErrExists) {
 		return err
 	}
 	bound, err := t.producer(ctx, producer)
-	if err == nil && bound.DID != did {
+	switch {
+	case err != nil:
+	case bound.DID != did:
 		err = fmt.Errorf("bind %s: %w", queueTitle(producer), ErrNotProducer)
+	case !bound.Rights.Equal(binding.Rights):
+		err = fmt.Errorf("bind %s: %w", queueTitle(producer), ErrBoundOtherwise)
 	}
 	return err
 }

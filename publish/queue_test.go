@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -119,7 +120,7 @@ func TestAProducerSendsIntoItsOwnQueueOnly(t *testing.T) {
 	if _, err := d.reader.Send(t.Context(), "web", web, c); !errors.Is(err, ErrNoProducer) {
 		t.Errorf("to a queue that was never bound: %v", err)
 	}
-	if err := d.one.BindProducer(t.Context(), "web", web.DID(), noon); err != nil {
+	if err := d.one.BindProducer(t.Context(), producerOf("web", web.DID()), noon); err != nil {
 		t.Fatal(err)
 	}
 	d.send("web", web, c)
@@ -140,11 +141,63 @@ func TestAProducerSendsIntoItsOwnQueueOnly(t *testing.T) {
 	}
 }
 
+// producerOf may send everything that command makes.
+func producerOf(name, did string) Producer {
+	return Producer{Name: name, DID: did, Rights: Rights{Sources: []string{"codex"}, Commands: []string{"prompt"}}}
+}
+
+func TestAProducerSendsWhatItsBindingNames(t *testing.T) {
+	d := newDesk(t)
+	web := testIdentity(t)
+	p := producerOf("web", web.DID())
+	p.Commands = append(p.Commands, "cancel")
+	if err := d.one.BindProducer(t.Context(), p, noon); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.one.BindProducer(t.Context(), p, noon.Add(time.Hour)); err != nil {
+		t.Errorf("the same again: %v", err)
+	}
+	if err := d.one.BindProducer(t.Context(), producerOf("web", web.DID()), noon); !errors.Is(err, ErrBoundOtherwise) {
+		t.Errorf("with other rights: %v", err)
+	}
+	d.send("web", web, command(d.one, "fine"))
+	want := map[string]string{}
+	for id, change := range map[string]func(*ledger.Command){
+		"another source": func(c *ledger.Command) { c.SourceID = "claude" },
+		"another kind":   func(c *ledger.Command) { c.Type = ledger.Start },
+	} {
+		c := command(d.one, id)
+		change(&c)
+		var beyond *BeyondError
+		if _, err := d.reader.Send(t.Context(), "web", web, c); !errors.As(err, &beyond) {
+			t.Errorf("%s: sent: %v", id, err)
+		}
+		name := store.CommandName("web", id) // a producer may put it there by itself
+		d.put(name, d.sealed(document.SealCommand(c, web.DID()), web, "web"))
+		want[name] = CodeBeyond
+		d.send("", d.owner, c) // who may all
+	}
+	ids, refused := d.queued(nil)
+	if !slices.Equal(ids, []string{"another kind", "another source", "web/fine"}) || !maps.Equal(refused, want) {
+		t.Errorf("read %v, refused %v", ids, refused)
+	}
+	t.Run("a binding that names nothing allows nothing", func(t *testing.T) {
+		other := testIdentity(t)
+		bare := value.NewBuilder().Record().Key("schema").String(document.SchemaProducer).Key("ownerDid").String(d.owner.DID()).
+			Key("producer").String("bare").Key("did").String(other.DID()).Key("time").String(stamp(noon)).Key("signer").String(d.owner.DID()).End().Finish()
+		d.put("queues/bare.json", d.sealed(&document.Sealed{Schema: document.SchemaProducer, Signer: d.owner.DID(), Record: bare}, d.owner, "bare"))
+		var beyond *BeyondError
+		if _, err := d.reader.Send(t.Context(), "bare", other, command(d.one, "1")); !errors.As(err, &beyond) {
+			t.Errorf("sent: %v", err)
+		}
+	})
+}
+
 func TestAQueueIsBoundToOneKey(t *testing.T) {
 	d := newDesk(t)
 	web, other := testIdentity(t), testIdentity(t)
 	bind := func(target *Target, name, did string, now time.Time) error {
-		return target.BindProducer(t.Context(), name, did, now)
+		return target.BindProducer(t.Context(), producerOf(name, did), now)
 	}
 	if err := bind(d.one, "web", web.DID(), noon); err != nil {
 		t.Fatal(err)
@@ -164,8 +217,9 @@ func TestAQueueIsBoundToOneKey(t *testing.T) {
 		t.Error("bound without the owner's key")
 	}
 	producers, problems, err := d.reader.Producers(t.Context())
-	want := []Producer{{DID: d.owner.DID()}, {Name: "web", DID: web.DID(), Time: stamp(noon)}}
-	if err != nil || len(problems) != 0 || !slices.Equal(producers, want) {
+	want := []Producer{{DID: d.owner.DID()}, producerOf("web", web.DID())}
+	want[1].Time = stamp(noon)
+	if err != nil || len(problems) != 0 || !reflect.DeepEqual(producers, want) {
 		t.Errorf("%v, %v, %v", producers, problems, err)
 	}
 }
@@ -175,7 +229,7 @@ func TestWhatDoesNotHoldIsRefusedAndTheRestIsRead(t *testing.T) {
 	web, forger := testIdentity(t), testIdentity(t)
 	elsewhere := newDesk(t) // another store of the same owner
 	elsewhere.one.Signer, elsewhere.one.format.OwnerDID = d.owner, d.owner.DID()
-	if err := d.one.BindProducer(t.Context(), "web", web.DID(), noon); err != nil {
+	if err := d.one.BindProducer(t.Context(), producerOf("web", web.DID()), noon); err != nil {
 		t.Fatal(err)
 	}
 	d.send("", d.owner, command(d.one, "good"))
@@ -275,7 +329,7 @@ func TestKnownCommandsAreNotRead(t *testing.T) {
 func TestQueuedCommandsComeInOrder(t *testing.T) {
 	d := newDesk(t)
 	web := testIdentity(t)
-	if err := d.one.BindProducer(t.Context(), "web", web.DID(), noon); err != nil {
+	if err := d.one.BindProducer(t.Context(), producerOf("web", web.DID()), noon); err != nil {
 		t.Fatal(err)
 	}
 	for i, id := range []string{"c", "a", "b", "d"} {

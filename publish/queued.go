@@ -24,6 +24,7 @@ const (
 	CodeUnsigned       = "unsigned"        // no signature
 	CodeWrongSignature = "wrong-signature" // not signed by the queue's key, for this store and this queue
 	CodeForeignOwner   = "foreign-owner"   // of another owner
+	CodeBeyond         = "beyond-binding"  // more than the binding of its producer allows
 	CodeUnbound        = "unbound-queue"   // no valid binding says whose queue it is
 )
 
@@ -96,7 +97,7 @@ func (t *Target) readCommands(ctx context.Context, wanted []queuedEntry, bound m
 			mu.Lock()
 			switch {
 			case err == nil:
-				q.Commands = append(q.Commands, QueuedCommand{command, producer.Name, name})
+				q.Commands = append(q.Commands, QueuedCommand{command, producer.Name, producer.Folders, name})
 			case !errors.Is(err, store.ErrNotFound): // else pruned since it was listed
 				q.Refused = append(q.Refused, refusedFor(name, err))
 			}
@@ -178,6 +179,9 @@ func (t *Target) readCommand(ctx context.Context, e store.Entry, p Producer) (le
 	if err == nil && store.CommandName(p.Name, c.ID) != e.Name {
 		err = errMisnamed
 	}
+	if err == nil {
+		err = p.allows(c)
+	}
 	if err != nil {
 		return ledger.Command{}, &DamagedError{e.Name, err}
 	}
@@ -199,6 +203,10 @@ func refusedFor(name string, err error) collect.Problem {
 		if errors.Is(err, one.err) {
 			return refusal(name, one.code, one.err.Error())
 		}
+	}
+	var beyond *BeyondError
+	if errors.As(err, &beyond) {
+		return refusal(name, CodeBeyond, beyond.Error())
 	}
 	var invalid *ledger.InvalidCommandError
 	if errors.As(err, &invalid) {

@@ -92,27 +92,33 @@ func (v *invocation) openOwned(ctx context.Context, s *settings) (*publish.Targe
 
 // producerError explains a failure to write into a queue, with what is to be typed on
 // the owner's machine.
-func producerError(err error, producer, did string) error {
-	hint := "on the owner's machine: agentsync command bind-producer " + firstOf(producer, "NAME") + " " + did
+func producerError(err error, producer, did string, command *ledger.Command) error {
+	var beyond *publish.BeyondError
 	switch {
+	case errors.As(err, &beyond):
+		return &failure{exit: exitStopped, code: publish.CodeBeyond, err: err,
+			hint: "what it may: agentsync command producers; a producer that may more has another name, " + bindHint("", did, command)}
+	case errors.Is(err, publish.ErrBoundOtherwise):
+		return &failure{exit: exitStopped, code: "bound-otherwise", err: err,
+			hint: "what it may: agentsync command producers; a producer that may more has another name"}
 	case errors.Is(err, publish.ErrCommandExists):
 		return &failure{exit: exitStopped, code: "command-exists", hint: "see what has the id: agentsync command ls --all", err: err}
 	case errors.Is(err, publish.ErrNotProducer) && producer != "":
 		return &failure{exit: exitStopped, code: "foreign-key", err: err,
-			hint: "the queue takes the key that it was bound to alone; for another name, " + hint}
+			hint: "the queue takes the key that it was bound to alone; for another name, " + bindHint("", did, command)}
 	case errors.Is(err, publish.ErrNotProducer):
-		return foreignKey(did)
+		return foreignKey(did, command)
 	case errors.Is(err, publish.ErrNoProducer):
-		return &failure{exit: exitStopped, code: "no-such-producer", hint: hint, err: err}
+		return &failure{exit: exitStopped, code: "no-such-producer", hint: bindHint(producer, did, command), err: err}
 	}
 	return err
 }
 
 // foreignKey reports a key that may not send in the owner's name.
-func foreignKey(did string) *failure {
+func foreignKey(did string, command *ledger.Command) *failure {
 	return &failure{exit: exitStopped, code: "foreign-key",
 		message: "the store belongs to another key than that of this installation, " + did,
-		hint:    "on the owner's machine: agentsync command bind-producer NAME " + did + "; then send with --producer NAME"}
+		hint:    bindHint("", did, command) + "; then send with --producer NAME"}
 }
 
 func (v *invocation) bindProducerVerb() *urfave.Command {
@@ -121,10 +127,17 @@ func (v *invocation) bindProducerVerb() *urfave.Command {
 		Category:  groupCommand,
 		Usage:     "give a sender that is not the owner a queue of its own",
 		ArgsUsage: "NAME DID",
-		Description: "The queue takes only commands that the key DID has signed; agentsync status shows an installation's DID. Binding the " +
-			"same key again changes nothing, and a queue is never bound to another one. Only the owner can bind.",
-		UsageText: "agentsync command bind-producer ci did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK",
-		Action:    action(2, 2, v.bindProducer),
+		Description: "The queue takes only commands that the key DID has signed; agentsync status shows an installation's DID. It takes only " +
+			"commands of the named sources and kinds, and a start only without a folder of its own or, with links and dots resolved, below " +
+			"a named one; what goes beyond is refused. Binding the same key again with the same rights changes nothing, and a queue is never " +
+			"bound to anything else. Only the owner can bind.",
+		UsageText: "agentsync command bind-producer ci did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK --source claude --command prompt,cancel",
+		Flags: []urfave.Flag{
+			&urfave.StringSliceFlag{Name: "source", Usage: "it may send to the source `ID` (may be repeated)"},
+			&urfave.StringSliceFlag{Name: "command", Usage: "it may send commands of the kind `KIND` (may be repeated)"},
+			&urfave.StringSliceFlag{Name: "folder", Usage: "its starts may name the folder `DIR` or one below it (may be repeated)"},
+		},
+		Action: action(2, 2, v.bindProducer),
 	}
 }
 
@@ -134,6 +147,10 @@ type producerObject struct {
 	Producer string `json:"producer"` // "" for the owner's own
 	DID      string `json:"did"`
 	Time     string `json:"time,omitempty"`
+	// What it may; absent for the owner, who may all.
+	Sources  []string `json:"sources,omitempty"`
+	Commands []string `json:"commands,omitempty"`
+	Folders  []string `json:"folders,omitempty"`
 }
 
 func (v *invocation) bindProducer(ctx context.Context, c *urfave.Context) error {
@@ -145,6 +162,10 @@ func (v *invocation) bindProducer(ctx context.Context, c *urfave.Context) error 
 	if err := ledger.VerifyDID(did, nil, make([]byte, 64)); !errors.Is(err, ledger.ErrSignature) {
 		return usageError("agentsync status, typed where the producer is, shows it", "the producer's key: %w", err)
 	}
+	rights, err := rightsTyped(v.env, c.StringSlice("source"), c.StringSlice("command"), c.StringSlice("folder"))
+	if err != nil {
+		return err
+	}
 	s, err := v.settings()
 	if err != nil {
 		return err
@@ -155,11 +176,11 @@ func (v *invocation) bindProducer(ctx context.Context, c *urfave.Context) error 
 	}
 	defer done()
 	now := v.env.Now()
-	if err := target.BindProducer(ctx, name, did, now); err != nil {
-		return producerError(fmt.Errorf("bind producer %s: %w", name, err), name, did)
+	if err := target.BindProducer(ctx, publish.Producer{Name: name, DID: did, Rights: rights}, now); err != nil {
+		return producerError(fmt.Errorf("bind producer %s: %w", name, err), name, did, nil)
 	}
 	if v.out.asJSON {
-		return v.out.object(producerObject{"summary", name, did, now.UTC().Format(storedTime)})
+		return v.out.object(producerObject{"summary", name, did, now.UTC().Format(storedTime), rights.Sources, rights.Commands, rights.Folders})
 	}
 	return v.out.note("%s may send commands with --producer %s", did, name)
 }
@@ -168,7 +189,7 @@ func (v *invocation) producersVerb() *urfave.Command {
 	return &urfave.Command{
 		Name:      "producers",
 		Category:  groupCommand,
-		Usage:     "list the queues and the key that each of them takes",
+		Usage:     "list the queues, the key that each of them takes, and what it may ask for",
 		UsageText: "agentsync command producers",
 		Action:    action(0, 0, v.producers),
 	}
@@ -191,15 +212,19 @@ func (v *invocation) producers(ctx context.Context, _ *urfave.Context) error {
 	if err != nil {
 		return err
 	}
-	t := newTable(column{title: "PRODUCER"}, column{title: "BOUND"}, column{title: "KEY"})
+	t := newTable(column{title: "PRODUCER"}, column{title: "BOUND"}, column{title: "SOURCES"}, column{title: "COMMANDS"}, column{title: "FOLDERS"}, column{title: "KEY"})
 	for _, p := range list {
 		if v.out.asJSON {
-			if err := v.out.object(producerObject{"producer", p.Name, p.DID, p.Time}); err != nil {
+			if err := v.out.object(producerObject{"producer", p.Name, p.DID, p.Time, p.Sources, p.Commands, p.Folders}); err != nil {
 				return err
 			}
 			continue
 		}
-		t.row(firstOf(p.Name, "(owner)"), timeText(&p.Time), p.DID)
+		may := []string{"all", "all", "all"}
+		if p.Name != "" {
+			may = []string{joined(p.Sources), joined(p.Commands), joined(p.Folders)}
+		}
+		t.row(firstOf(p.Name, "(owner)"), timeText(&p.Time), may[0], may[1], may[2], p.DID)
 	}
 	if err := v.out.table(t); err != nil {
 		return err

@@ -20,6 +20,7 @@ type desk struct {
 	target    *publish.Target
 	ledger    *ledger.Commands
 	owners    *owners
+	sources   []collect.SourceConfig
 	chosen    map[string]bool // sources whose commands are run
 	operators map[string]*operator
 	worker    *worker.Worker
@@ -52,7 +53,7 @@ func (v *invocation) withDesk(ctx context.Context, s *settings, sources []collec
 	for _, note := range book.Notes() {
 		v.out.warn("%s", note)
 	}
-	d := &desk{board: newBoard(v), v: v, target: target, ledger: book, chosen: map[string]bool{}, seen: map[ledger.CommandID]bool{},
+	d := &desk{board: newBoard(v), v: v, target: target, ledger: book, sources: s.sources, chosen: map[string]bool{}, seen: map[ledger.CommandID]bool{},
 		left: map[ledger.CommandID]bool{}, known: map[ledger.CommandID]bool{}, refused: map[string]bool{}}
 	if d.owners, err = sourceOwners(ctx, s, target); err != nil {
 		return errors.Join(err, book.Close())
@@ -91,7 +92,10 @@ func (d *desk) options() worker.Options {
 	}
 	return worker.Options{OwnerDID: d.target.OwnerDID(), Installation: d.target.Installation, Target: d.target, Ledger: d.ledger,
 		Operators: acts, Owner: d.owner, Refresh: refresh.publish, Now: d.v.env.Now, Observe: d.settled, Failed: d.unrecorded,
-		Running: d.running, Grace: drainGrace, Find: d.find}
+		Running: d.running, Grace: drainGrace, Find: d.find, Resolve: realFolder,
+		Folders: func(source string) ([]string, error) {
+			return placesOf(context.Background(), d.target, d.sources, source)
+		}}
 }
 
 // owner says whose work a source's commands are. Sources that were not asked for wait.
@@ -108,7 +112,7 @@ func (d *desk) find(ctx context.Context, id ledger.CommandID) (worker.Queued, bo
 	queue, err := d.target.Queued(ctx, func(other ledger.CommandID) bool { return other != id })
 	for _, q := range queue.Commands {
 		if q.Producer == id.Producer && q.ID == id.ID {
-			return worker.Queued{Command: q.Command, Producer: q.Producer}, true, err
+			return worker.Queued{Command: q.Command, Producer: q.Producer, Folders: q.Folders}, true, err
 		}
 	}
 	return worker.Queued{}, false, err

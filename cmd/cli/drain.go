@@ -174,7 +174,7 @@ func (d *desk) admit(ctx context.Context) error {
 			d.given++
 		}
 		d.seen[id] = true
-		fresh = append(fresh, worker.Queued{Command: q.Command, Producer: q.Producer})
+		fresh = append(fresh, worker.Queued{Command: q.Command, Producer: q.Producer, Folders: q.Folders})
 	}
 	return d.worker.Handle(ctx, fresh)
 }

@@ -93,7 +93,7 @@ func (v *invocation) sendableVerb(one sendable) *urfave.Command {
 		Flags: append(slices.Clone(one.flags),
 			&urfave.StringFlag{Name: "id", DefaultText: "made up", Usage: "the command's `ID`, which its queue must not have used for another one"},
 			producerFlag(),
-			&urfave.BoolFlag{Name: "force", Usage: "ask the agent's driver to go ahead where it would hesitate"},
+			&urfave.BoolFlag{Name: "force", Usage: "go ahead where it would be refused: a start outside of its source's folders, and where the agent's driver would hesitate"},
 			&urfave.StringFlag{Name: "requested-by", Usage: "say who asked for it, `NAME`"},
 			&urfave.BoolFlag{Name: "unchecked", Usage: "send it even if the session or source is not published"},
 			&urfave.BoolFlag{Name: "dry-run", Usage: "check it and send nothing"},
@@ -153,12 +153,17 @@ func (v *invocation) send(ctx context.Context, c *urfave.Context, one sendable) 
 		return err
 	}
 	if producer == "" && signer.DID() != target.OwnerDID() {
-		return foreignKey(signer.DID())
+		return foreignKey(signer.DID(), &command)
+	}
+	if producer == "" && command.Type == ledger.Start && !command.Force && !c.Bool("unchecked") {
+		if err := checkPlace(ctx, target, s, command); err != nil {
+			return err
+		}
 	}
 	if !c.Bool("dry-run") {
 		sent, err := target.Send(ctx, producer, signer, command)
 		if err != nil {
-			return producerError(fmt.Errorf("send command %s: %w", command.ID, err), producer, signer.DID())
+			return producerError(fmt.Errorf("send command %s: %w", command.ID, err), producer, signer.DID(), &command)
 		}
 		command = sent // which was queued earlier when this one repeats it
 	}

@@ -52,7 +52,7 @@ func (w *Worker) carryOut(t *task) error {
 	if err := w.o.Ledger.MarkPublished(w.books, claim); err != nil {
 		return errors.Join(fmt.Errorf("record that the claim is won: %w", err), w.conclude(claim, notBegun(), t))
 	}
-	return w.conclude(claim, w.perform(t, claim), t)
+	return w.conclude(claim, w.performPlaced(t, claim), t)
 }
 
 // read returns what the store knows of a command, nil when nobody claimed it. A receipt

@@ -23,7 +23,8 @@ import (
 // Queued is a valid command and the queue that it came by.
 type Queued struct {
 	ledger.Command
-	Producer string // "" for the owner's own queue
+	Producer string   // "" for the owner's own queue
+	Folders  []string // below which a start of the producer may stand; the owner's is judged by its source's
 }
 
 // ID is the command's identity.
@@ -79,6 +80,11 @@ type Options struct {
 	Ledger       Ledger
 	Operators    map[string]collect.Operator // by canonical source id; sources that could not be opened are absent
 	Owner        func(sourceID string) Owner
+	// Folders returns the folders of a source: a start of the owner's that names another one
+	// is not run unless it is forced. None at all forbids none. Nil asks for none.
+	Folders func(sourceID string) ([]string, error)
+	// Resolve returns a folder's absolute path without links and dots; it must be there.
+	Resolve func(path string) (string, error)
 	// Refresh publishes sessions anew while the worker goes on. Sessions that were asked
 	// for during a refresh come together in the next. Nil refreshes nothing.
 	Refresh func(ctx context.Context, sessions []Session) error

@@ -1,6 +1,8 @@
 package document
 
 import (
+	"slices"
+
 	"agentsync/collect"
 	"agentsync/collect/value"
 	"agentsync/ledger"
@@ -31,23 +33,62 @@ type Producer struct {
 	Name     string // canonical source id
 	DID      string
 	Time     string
+	Rights   Rights
+}
+
+// Rights are what a producer may ask for. What is not named is not allowed.
+type Rights struct {
+	Sources  []string // canonical ids
+	Commands []string // types
+	Folders  []string // absolute, below which a start may stand on the machine that runs it
+}
+
+// Equal compares two rights, whose lists are sorted.
+func (r Rights) Equal(o Rights) bool {
+	return slices.Equal(r.Sources, o.Sources) && slices.Equal(r.Commands, o.Commands) && slices.Equal(r.Folders, o.Folders)
 }
 
 // Seal returns the binding without its signature.
 func (p *Producer) Seal(signer string) *Sealed {
 	b := value.NewBuilder().Record().Key("schema").String(SchemaProducer).Key("ownerDid").String(p.OwnerDID)
 	b.Key("producer").String(p.Name).Key("did").String(p.DID).Key("time").String(p.Time).Key("signer").String(signer)
+	texts(b, "sources", p.Rights.Sources)
+	texts(b, "commands", p.Rights.Commands)
+	texts(b, "folders", p.Rights.Folders)
 	return &Sealed{Schema: SchemaProducer, Signer: signer, Record: b.End().Finish()}
 }
 
 // ParseProducer reads a binding.
 func ParseProducer(s *Sealed) (*Producer, error) {
 	r := s.reader()
-	p := &Producer{OwnerDID: r.str("ownerDid"), Name: r.str("producer"), DID: r.str("did"), Time: r.str("time")}
+	p := &Producer{OwnerDID: r.str("ownerDid"), Name: r.str("producer"), DID: r.str("did"), Time: r.str("time"),
+		Rights: Rights{Sources: r.texts("sources"), Commands: r.texts("commands"), Folders: r.texts("folders")}}
 	if name, err := collect.SourceID(p.Name); r.err == nil && (err != nil || name != p.Name) {
 		r.fail("producer", "is not in its canonical form")
 	}
 	return p, r.err
+}
+
+func texts(b *value.Builder, field string, all []string) {
+	b.Key(field).Array()
+	for _, one := range all {
+		b.String(one)
+	}
+	b.End()
+}
+
+// texts reads a list of texts; one that is not there is empty.
+func (r *reader) texts(field string) (all []string) {
+	if _, there := r.v.Get(field); !there {
+		return nil
+	}
+	for _, v := range r.list(field) {
+		if v.Kind() != value.String {
+			r.fail(field, "holds what is no text")
+		}
+		all = append(all, v.Str())
+	}
+	return all
 }
 
 // Claim says which installation may run a command.
