@@ -74,7 +74,7 @@ func (w *work) unfinishedSources(current collect.Descriptor) []document.Source {
 	}
 	var out []document.Source
 	for _, d := range come {
-		row := document.Source{ID: d.ID, Driver: d.Driver, Installation: w.Installation, Capabilities: w.capabilities(d)}
+		row := document.Source{ID: d.ID, Driver: d.Driver, Installation: w.Installation, Capabilities: w.capabilities(d), Options: w.options(d)}
 		if old := w.sourceBefore(d.ID); old != nil {
 			row.Observed, row.Errors, row.Dangling = old.Observed, slices.Clone(old.Errors), old.Dangling
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"agentsync/collect"
+	"agentsync/collect/value"
 	"agentsync/hashgraph"
 	"agentsync/publish/document"
 	"agentsync/publish/store"
@@ -93,7 +94,7 @@ func (w *work) sources() []document.Source {
 	for i := range w.tallies {
 		t := &w.tallies[i]
 		row := document.Source{ID: t.source.ID, Driver: t.source.Driver, Installation: w.Installation,
-			Capabilities: w.capabilities(t.source), Complete: t.whole(), Dangling: dangling(t.outcome.Notes)}
+			Capabilities: w.capabilities(t.source), Options: w.options(t.source), Complete: t.whole(), Dangling: dangling(t.outcome.Notes)}
 		for _, p := range w.problems(t) {
 			if len(row.Errors) < publishedErrors {
 				row.Errors = append(row.Errors, document.Problem{Code: p.Code, Message: p.Message, Session: p.Session, Path: p.Path})
@@ -104,7 +105,7 @@ func (w *work) sources() []document.Source {
 			row.Observed = old.Observed
 		}
 		if old != nil && t.unlisted {
-			row.Capabilities = old.Capabilities
+			row.Capabilities, row.Options = old.Capabilities, old.Options
 		}
 		if old != nil && t.partial {
 			row.Complete, row.Errors, row.Dangling = old.Complete, old.Errors, old.Dangling
@@ -168,6 +169,22 @@ func (w *work) capabilities(d collect.Descriptor) []string {
 	return out
 }
 
+// maxOptions is the longest text of a source's option descriptions that its row takes.
+const maxOptions = 64 << 10 // bytes
+
+// options are the descriptions of what a source's sessions can be set to, by option id.
+// They stay as modes do. Too many are none: then nobody checks a command against them.
+func (w *work) options(d collect.Descriptor) value.Value {
+	options := d.Capabilities.Options
+	if old := w.sourceBefore(d.ID); old != nil && d.Capabilities.ModesUnknown {
+		options = old.Options
+	}
+	if options.Kind() != value.Record || len(value.AppendText(nil, options)) > maxOptions {
+		return value.Value{}
+	}
+	return options
+}
+
 // modeCapability begins what the row of a source has for a mode.
 const modeCapability = "mode:"
 
@@ -177,7 +194,7 @@ func capabilities(c collect.Capabilities) []string {
 		name string
 		has  bool
 	}{{"cancel", c.Cancel}, {"inventory", c.Inventory}, {"prompt", c.Prompt}, {"read", c.Read},
-		{"rename", c.Rename}, {"start-session", c.StartSession}} {
+		{"rename", c.Rename}, {"set-config-option", c.SetOption}, {"set-mode", c.SetMode}, {"start-session", c.StartSession}} {
 		if one.has {
 			out = append(out, one.name)
 		}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -42,27 +43,28 @@ func (v *invocation) lsVerb() *urfave.Command {
 // rowObject is one published session in JSON: what the index says of it.
 type rowObject struct {
 	sessionObject
-	OwnerDID     string         `json:"owner_did"`
-	GitRepo      *string        `json:"git_repo"`
-	GitBranch    *string        `json:"git_branch"`
-	GitWorktree  *string        `json:"git_worktree_root"`
-	GitHead      *string        `json:"git_head_sha"`
-	GitRemotes   []remoteObject `json:"git_remotes"`
-	GitObserved  *string        `json:"git_observed_at"`
-	Active       *bool          `json:"active,omitempty"`
-	StartedAs    string         `json:"started_as,omitempty"`
-	Capabilities []string       `json:"capabilities"`
-	Manifest     string         `json:"manifest"`
-	ManifestHash string         `json:"manifest_hash"`
-	ContentHash  string         `json:"content_hash"`
-	Status       string         `json:"status"`
-	DeletedAt    *string        `json:"deleted_at,omitempty"`
-	Events       int            `json:"events"`
-	Messages     int            `json:"messages"`
-	Damaged      int            `json:"damaged"`
-	Revision     int64          `json:"revision"`
-	Copy         int            `json:"copy,omitempty"`
-	Copies       []copyObject   `json:"copies,omitempty"`
+	OwnerDID     string          `json:"owner_did"`
+	GitRepo      *string         `json:"git_repo"`
+	GitBranch    *string         `json:"git_branch"`
+	GitWorktree  *string         `json:"git_worktree_root"`
+	GitHead      *string         `json:"git_head_sha"`
+	GitRemotes   []remoteObject  `json:"git_remotes"`
+	GitObserved  *string         `json:"git_observed_at"`
+	Active       *bool           `json:"active,omitempty"`
+	StartedAs    string          `json:"started_as,omitempty"`
+	Capabilities []string        `json:"capabilities"`
+	Options      json.RawMessage `json:"options,omitempty"`
+	Manifest     string          `json:"manifest"`
+	ManifestHash string          `json:"manifest_hash"`
+	ContentHash  string          `json:"content_hash"`
+	Status       string          `json:"status"`
+	DeletedAt    *string         `json:"deleted_at,omitempty"`
+	Events       int             `json:"events"`
+	Messages     int             `json:"messages"`
+	Damaged      int             `json:"damaged"`
+	Revision     int64           `json:"revision"`
+	Copy         int             `json:"copy,omitempty"`
+	Copies       []copyObject    `json:"copies,omitempty"`
 	// Recent are the last messages, oldest first, when they were asked for.
 	Recent []recentObject `json:"recent_messages,omitempty"`
 }
@@ -105,6 +107,7 @@ func objectOf(view *publish.View, row *document.Row) rowObject {
 	for _, source := range view.Root().Sources {
 		if source.ID == row.SourceID {
 			o.Capabilities = append(o.Capabilities, source.Capabilities...)
+			o.Options = optionsObject(source.Options)
 		}
 	}
 	return o

@@ -287,7 +287,7 @@ func address(ctx context.Context, target *publish.Target, c *urfave.Context, com
 			hint: "bring it back on its machine: agentsync restore " + row.Key}
 	}
 	command.SourceID, command.NativeSessionID = row.SourceID, row.NativeSessionID
-	return nil
+	return checkOffered(view.Root().Sources, *command)
 }
 
 // addressStart gives a start its source and the new session's id.
@@ -317,7 +317,7 @@ func addressStart(ctx context.Context, target *publish.Target, c *urfave.Context
 		known = append(known, source.ID)
 	}
 	if slices.Contains(known, command.SourceID) {
-		return nil
+		return checkOffered(view.Root().Sources, *command)
 	}
 	return &failure{exit: exitFailed, code: "no-such-source", source: command.SourceID, message: "no source " + command.SourceID + " is published",
 		hint: "the sources are: " + joined(known) + "; to send it all the same: --unchecked"}

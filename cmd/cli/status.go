@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -49,13 +50,15 @@ type storeObject struct {
 
 // publishedSource is a source as the newest generation knows it.
 type publishedSource struct {
-	Type         string `json:"message_type"`
-	Source       string `json:"source"`
-	Driver       string `json:"driver"`
-	Installation string `json:"installation"`
-	Complete     bool   `json:"complete"`
-	Sessions     int    `json:"sessions"`
-	Errors       int    `json:"errors"`
+	Type         string          `json:"message_type"`
+	Source       string          `json:"source"`
+	Driver       string          `json:"driver"`
+	Installation string          `json:"installation"`
+	Complete     bool            `json:"complete"`
+	Sessions     int             `json:"sessions"`
+	Errors       int             `json:"errors"`
+	Capabilities []string        `json:"capabilities"`
+	Options      json.RawMessage `json:"options,omitempty"`
 
 	told int // of the errors, those that have a warning of their own
 }
@@ -147,7 +150,7 @@ func (v *invocation) lookAtStore(ctx context.Context, s *settings, got *screen) 
 	}
 	for _, source := range view.Root().Sources {
 		got.sources = append(got.sources, publishedSource{"source", source.ID, source.Driver, source.Installation,
-			source.Complete, source.SessionCount, len(source.Errors), 0})
+			source.Complete, source.SessionCount, len(source.Errors), append([]string{}, source.Capabilities...), optionsObject(source.Options), 0})
 		for _, p := range source.Errors {
 			got.problems = append(got.problems, sourceProblem{"problem", source.ID, p.Code, p.Message, p.Session, p.Path})
 			if hint := absenceHint(p.Code, source.ID); hint != "" && !s.disabled(source.ID) {

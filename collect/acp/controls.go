@@ -213,7 +213,8 @@ func (b *controlBook) modes() (union []string, told bool) {
 	return slices.Compact(union), len(b.sessions) > 0
 }
 
-// descriptors is a record of the options' own descriptions by id: where sessions differ,
+// descriptors is a record of the options' own descriptions by id, without the values that
+// sessions stand at: where they differ,
 // that of the session whose id comes first. Without options it is the zero Value.
 func (b *controlBook) descriptors() value.Value {
 	b.mu.Lock()
@@ -231,9 +232,17 @@ func (b *controlBook) descriptors() value.Value {
 	}
 	record := value.NewBuilder().Record()
 	for _, id := range slices.Sorted(maps.Keys(union)) {
-		if described, err := new(value.Tape).Capture(union[id]); err == nil {
-			record.Key(id).Value(described.Value)
+		described, err := new(value.Tape).Capture(union[id])
+		if err != nil {
+			continue
 		}
+		record.Key(id).Record()
+		for key, v := range described.Value.Members() {
+			if string(key) != "currentValue" { // a session's own
+				record.Key(string(key)).Value(v)
+			}
+		}
+		record.End()
 	}
 	return record.End().Finish()
 }

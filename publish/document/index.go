@@ -1,6 +1,7 @@
 package document
 
 import (
+	"bytes"
 	"slices"
 
 	"agentsync/collect/value"
@@ -140,6 +141,7 @@ type Source struct {
 	Driver       string
 	Installation string // the one installation that may publish it
 	Capabilities []string
+	Options      value.Value // a record of option descriptions by id, the zero Value where they are not known
 	Complete     bool
 	SessionCount int   // not deleted
 	Observed     int64 // number of the newest observation that saw all of it
@@ -151,7 +153,12 @@ type Source struct {
 func (s Source) Equal(o Source) bool {
 	return s.ID == o.ID && s.Driver == o.Driver && s.Installation == o.Installation && s.Complete == o.Complete &&
 		s.SessionCount == o.SessionCount && slices.Equal(s.Capabilities, o.Capabilities) && slices.Equal(s.Errors, o.Errors) &&
-		slices.Equal(s.Dangling, o.Dangling)
+		slices.Equal(s.Dangling, o.Dangling) && sameText(s.Options, o.Options)
+}
+
+// sameText reports that two values have one text. The zero Value has none.
+func sameText(a, b value.Value) bool {
+	return a.Kind() == b.Kind() && (a.Kind() == 0 || bytes.Equal(value.AppendText(nil, a), value.AppendText(nil, b)))
 }
 
 // Checkout is one worktree's row.
@@ -225,7 +232,11 @@ func (s *Source) build(b *value.Builder) {
 	for _, c := range s.Capabilities {
 		b.String(c)
 	}
-	b.End().Key("complete").Bool(s.Complete).Key("sessionCount").Int(int64(s.SessionCount)).
+	b.End()
+	if s.Options.Kind() == value.Record {
+		b.Key("options").Value(s.Options)
+	}
+	b.Key("complete").Bool(s.Complete).Key("sessionCount").Int(int64(s.SessionCount)).
 		Key("observed").Int(s.Observed)
 	b.Key("errors").Array()
 	for _, e := range s.Errors {
@@ -301,6 +312,11 @@ func (r *reader) source(parent *reader) Source {
 		Complete: r.boolean("complete"), SessionCount: int(r.count("sessionCount")), Observed: r.count("observed")}
 	for _, v := range r.list("capabilities") {
 		s.Capabilities = append(s.Capabilities, v.Str())
+	}
+	if options, found := r.v.Get("options"); found {
+		if s.Options = options; options.Kind() != value.Record {
+			r.fail("options", "is no record")
+		}
 	}
 	for _, v := range r.list("errors") {
 		e := r.sub(v)
