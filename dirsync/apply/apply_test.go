@@ -381,7 +381,12 @@ func TestWhatIsDamagedOrRefusedEndsItselfOnly(t *testing.T) {
 	damage := errors.New("damaged")
 	b := newBench(t, files{"x": "old"}, files{"x": "new", "y": "fresh", "z": "last"}, files{"x": "old"})
 	content := b.job.Content
-	b.job.IsDamage = func(err error) bool { return errors.Is(err, damage) }
+	b.job.Judge = func(err error) State {
+		if errors.Is(err, damage) {
+			return Damaged
+		}
+		return Failed
+	}
 	b.job.Content = func(ctx context.Context, sum digest.Digest, size int64) io.Reader {
 		if sum == digest.Sum([]byte("new")) {
 			return io.MultiReader(strings.NewReader("ne"), errorReader{damage})

@@ -23,9 +23,9 @@ type Job struct {
 	Disk     durable.FS       // that Keep lies on
 	// Content opens a content. It fails at its end when it is not what was asked for.
 	Content func(ctx context.Context, sum digest.Digest, size int64) io.Reader
-	// IsDamage tells, of an error of Content, that the content is not there to be had as
-	// it must be, however often it is asked for.
-	IsDamage func(error) bool
+	// Judge says what an error of Content makes of an action: Damaged, Drifted or Failed.
+	// Without it each one is Failed.
+	Judge func(error) State
 	// Record makes outcomes durable. No further action begins before it returns.
 	Record func([]Result) error
 	// Progress is told after each group of actions how many have an outcome.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 
 	"agentsync/dirsync"
 	"agentsync/dirsync/tree"
@@ -32,9 +33,18 @@ func (i *item) end(state State, reason string) { i.result = Result{i.Path, state
 
 func (i *item) fail(err error) { i.end(Failed, ReasonOf(err)) }
 
-// refuse ends an item that the system did not let be written. A later pass tries again:
-// a plan that waited for it would stand in the way of everything else.
-func (i *item) refuse(err error) { i.end(Refused, ReasonOf(err)) }
+// refuse ends an item that the system did not let be written, or whose target came or
+// went in this very moment. A later pass tries again: a plan that waited for it would
+// stand in the way of everything else.
+func (i *item) refuse(err error) {
+	for _, moved := range []error{fs.ErrNotExist, fs.ErrExist, syscall.ENOTDIR, syscall.EISDIR, tree.ErrUnstable} {
+		if errors.Is(err, moved) {
+			i.end(Drifted, "it was changed since the plan was made")
+			return
+		}
+	}
+	i.end(Refused, ReasonOf(err))
+}
 
 func (i *item) ended() bool { return i.result.State != "" }
 
@@ -104,10 +114,10 @@ func (r *run) fetch(ctx context.Context, i *item) {
 	case err == nil:
 	case from.err == nil:
 		i.refuse(err)
-	case r.IsDamage != nil && r.IsDamage(from.err):
-		i.end(Damaged, from.err.Error())
-	default:
+	case r.Judge == nil:
 		i.fail(fmt.Errorf("fetch: %w", from.err))
+	default:
+		i.end(r.Judge(from.err), ReasonOf(fmt.Errorf("fetch: %w", from.err)))
 	}
 }
 

@@ -222,3 +222,36 @@ func TestAnAbandonedUploadIsUnknownUnlessTheDatasetTells(t *testing.T) {
 		})
 	}
 }
+
+// A store that is put back while a plan is applying may have another head under the number
+// that the plan was made from. What was merged with the earlier one is not put over it.
+func TestAPlanWhoseBaseIsAnotherOneIsRejected(t *testing.T) {
+	s := mem.New()
+	here, there := newEnd(t, s, "here").bind(dirsync.Both), newEnd(t, s, "there").bind(dirsync.Both)
+	here.write("a", "one")
+	here.sync()
+	there.sync()
+	here.write("b", "of here")
+	id := here.preview(dirsync.Accepts{}).ID
+	s.Inject(mem.Fault{Op: mem.Commit, Prefix: "heads/", Before: errors.New("timed out"), Times: 1})
+	if _, err := here.open().Apply(ctx, id); err == nil {
+		t.Fatal("no error")
+	}
+	must(t, s.Delete(ctx, store.HeadName("dataset-notes", 1)))
+	must(t, s.Delete(ctx, store.HintName("dataset-notes")))
+	there.write("a", "of there")
+	there.apply(there.preview(dirsync.Accepts{Past: true}).ID)
+
+	if _, err := here.open().Apply(ctx, id); !errors.Is(err, dataset.ErrMoved) {
+		t.Errorf("%v", err)
+	}
+	h, err := dataset.Open(here.Datasets, "notes").Newest(ctx)
+	must(t, err)
+	if h.Generation != 1 || h.Installation != "there" {
+		t.Errorf("%+v", h)
+	}
+	var stop *dirsync.StopError
+	if _, err := here.open().Preview(ctx, dirsync.Accepts{}); !errors.As(err, &stop) || stop.Guard != dirsync.DatasetPast {
+		t.Errorf("%v", err)
+	}
+}

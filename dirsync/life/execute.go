@@ -7,12 +7,14 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 
 	"agentsync/dirsync"
 	"agentsync/dirsync/apply"
 	"agentsync/dirsync/dataset"
 	"agentsync/hashgraph/digest"
 	"agentsync/ledger/durable"
+	"agentsync/publish/store"
 )
 
 // Applied is what became of a plan.
@@ -119,7 +121,7 @@ func (x *execution) download(ctx context.Context) ([]apply.Result, error) {
 	set := x.open()
 	results, err := apply.Run(ctx, apply.Job{
 		Plan: x.state.Plan, Root: x.Root, Identity: x.Identity, Actions: x.plan.Actions, Done: done,
-		Keep: x.keepOf(x.state.Plan), Disk: x.Disk, Content: set.Content, IsDamage: isDamage, Workers: x.Workers,
+		Keep: x.keepOf(x.state.Plan), Disk: x.Disk, Content: set.Content, Judge: x.judge(ctx), Workers: x.Workers,
 		Record:   func(r []apply.Result) error { return x.record(x.state.Plan, dirsync.Project, r) },
 		Progress: func(n int) { x.progress("change the project", len(done)+n, x.state.Total) },
 	})
@@ -129,9 +131,26 @@ func (x *execution) download(ctx context.Context) ([]apply.Result, error) {
 	return results, nil
 }
 
-func isDamage(err error) bool {
-	var damaged *dataset.DamagedError
-	return errors.As(err, &damaged)
+// judge says what an error of reading a content makes of an action. A content that is gone
+// is no damage where the dataset went on, or back, since the plan was made.
+func (x *execution) judge(ctx context.Context) func(error) apply.State {
+	newest := sync.OnceValues(func() (bool, error) { return x.restsOnNewest(ctx) })
+	return func(err error) apply.State {
+		var damaged *dataset.DamagedError
+		if !errors.As(err, &damaged) {
+			return apply.Failed
+		}
+		if !errors.Is(err, store.ErrNotFound) {
+			return apply.Damaged
+		}
+		switch stands, err := newest(); {
+		case err != nil:
+			return apply.Failed
+		case !stands:
+			return apply.Drifted
+		}
+		return apply.Damaged
+	}
 }
 
 func (b *Bound) keepOf(plan string) string {

@@ -13,6 +13,7 @@ import (
 	"agentsync/dirsync/dataset"
 	"agentsync/dirsync/tree"
 	"agentsync/hashgraph/digest"
+	"agentsync/publish/store"
 )
 
 // upload publishes the dataset's side of the plan, once: after a crash the dataset is
@@ -34,10 +35,39 @@ func (x *execution) upload(ctx context.Context) error {
 		case NotCommitted:
 			return x.reject(ctx)
 		}
-	} else if err := x.send(ctx); err != nil {
+	}
+	base, err := x.base(ctx)
+	if errors.Is(err, dataset.ErrMoved) {
+		return x.reject(ctx)
+	}
+	if err == nil && x.state.Manifest == "" {
+		err = x.send(ctx, base)
+	}
+	if err != nil {
 		return err
 	}
-	return x.publish(ctx)
+	return x.publish(ctx, base)
+}
+
+// base is the head that the plan was made from; dataset.ErrMoved when it is gone or
+// another one, as after a store was put back: what was merged with it would revert others.
+func (x *execution) base(ctx context.Context) (*dataset.Head, error) {
+	h, err := x.open().At(ctx, x.plan.Head)
+	switch {
+	case errors.Is(err, store.ErrNotFound), err == nil && h != nil && h.Manifest.String() != x.plan.Manifest:
+		return nil, dataset.ErrMoved
+	}
+	return h, err
+}
+
+// restsOnNewest reports that the dataset's newest head is the one that the plan goes by.
+func (x *execution) restsOnNewest(ctx context.Context) (bool, error) {
+	want := x.plan.Manifest
+	if x.state.Upload == Committed {
+		want = x.state.Manifest
+	}
+	h, err := x.open().Newest(ctx)
+	return h != nil && h.Manifest.String() == want, err
 }
 
 // ask finds out whether the upload was published.
@@ -64,12 +94,8 @@ func (x *execution) reject(context.Context) error {
 }
 
 // publish puts the head. What it will be is durable before.
-func (x *execution) publish(ctx context.Context) error {
+func (x *execution) publish(ctx context.Context, base *dataset.Head) error {
 	set := x.open()
-	base, err := set.At(ctx, x.plan.Head)
-	if err != nil {
-		return err
-	}
 	manifest, err := parseDigest(x.state.Manifest)
 	if err != nil {
 		return x.corrupt(stateFile, err)
@@ -94,9 +120,9 @@ func (x *execution) publish(ctx context.Context) error {
 }
 
 // send stores the contents and the new manifest, and remembers which manifest it is.
-func (x *execution) send(ctx context.Context) error {
+func (x *execution) send(ctx context.Context, base *dataset.Head) error {
 	set := x.open()
-	before, err := x.published(ctx, set)
+	before, err := x.published(ctx, base)
 	if err != nil {
 		return err
 	}
@@ -123,15 +149,11 @@ func (x *execution) send(ctx context.Context) error {
 }
 
 // published is the tree that the plan was made from, what is ignored included.
-func (x *execution) published(ctx context.Context, set *dataset.Dataset) (dirsync.Tree, error) {
+func (x *execution) published(ctx context.Context, base *dataset.Head) (dirsync.Tree, error) {
 	if x.seen != nil {
 		return x.seen.published, nil
 	}
-	base, err := set.At(ctx, x.plan.Head)
-	if err != nil {
-		return dirsync.Tree{}, err
-	}
-	return set.Tree(ctx, base)
+	return x.open().Tree(ctx, base)
 }
 
 // merged is the dataset's tree with what the plan uploads. What the project lacks stays.
