@@ -65,7 +65,7 @@ func TestASecondReaderReadsCommandsAndDatasets(t *testing.T) {
 	s.run(0, "command", "send", "rename", key, "Second title", "--id", "still waiting")
 	other := filepath.Join(s.dir, "other")
 	did := s.run(0, "--state", other, "init", "--config", filepath.Join(s.dir, "other.yaml"))["owner"].(string)
-	s.run(0, "command", "bind-producer", "ci", did)
+	s.run(0, "command", "bind-producer", "ci", did, "--source", "claude", "--command", "rename")
 	s.run(0, "--state", other, "command", "send", "rename", key, "From afar", "--producer", "ci", "--id", "far")
 	s.run(0, "drain", "--max", "1")
 
@@ -194,6 +194,9 @@ func readWhole(folder string) error {
 	}
 	if _, err := store.ReceiptList(); err != nil {
 		return err
+	}
+	if n, err := store.Health(); err != nil || n == 0 {
+		return fmt.Errorf("%d health records: %v", n, err)
 	}
 	_, err = store.Dataset("notes")
 	return err
