@@ -212,8 +212,8 @@ func userLine(content string) string {
 // table of its own.
 func longSession() string {
 	var b strings.Builder
-	for i := range 140 {
-		b.WriteString(userLine(strings.Repeat(string(rune('a'+i%26)), 270_000)))
+	for i := range 130 {
+		b.WriteString(userLine(strings.Repeat(string(rune('a'+i%26)), 263_000)))
 	}
 	return b.String()
 }
