@@ -87,7 +87,7 @@ func TestReadingVerbsPrintOneObjectALine(t *testing.T) {
 		{"verify --deep --sources", "summary"},
 		{"restore --all --dry-run", "file summary"},
 		{"prune", "summary"},
-		{"status", "store commands source warning summary"},
+		{"status", "store commands source machine warning summary"},
 	} {
 		t.Run(row.typed, func(t *testing.T) {
 			code, stdout, stderr := s.run(append(strings.Fields(row.typed), "--json")...)
