@@ -1,6 +1,9 @@
 package ledger
 
 import (
+	"strings"
+	"unicode/utf8"
+
 	"agentsync/collect"
 	"agentsync/collect/value"
 )
@@ -18,7 +21,7 @@ func (c Command) payload(t CommandType) fields {
 // PromptInput returns the payload of a prompt; an *InvalidCommandError when it is none.
 func (c Command) PromptInput() (collect.PromptInput, error) {
 	f := c.payload(Prompt)
-	in := collect.PromptInput{Text: f.text("text", maxPrompt), Force: c.Force}
+	in := collect.PromptInput{Text: wellFormed(f.text("text", maxPrompt)), Force: c.Force}
 	if f.problem != nil {
 		return collect.PromptInput{}, f.problem
 	}
@@ -29,9 +32,9 @@ func (c Command) PromptInput() (collect.PromptInput, error) {
 func (c Command) StartInput() (collect.StartInput, error) {
 	f := c.payload(Start)
 	in := collect.StartInput{
-		PromptInput: collect.PromptInput{Text: f.text("text", maxPrompt), Force: c.Force},
+		PromptInput: collect.PromptInput{Text: wellFormed(f.text("text", maxPrompt)), Force: c.Force},
 		Cwd:         f.optional("cwd", maxCwd),
-		Title:       f.optional("title", maxTitle),
+		Title:       wellFormed(f.optional("title", maxTitle)),
 		Mode:        f.optional("mode", maxMode),
 	}
 	if f.problem != nil {
@@ -40,8 +43,29 @@ func (c Command) StartInput() (collect.StartInput, error) {
 	return in, nil
 }
 
+// wellFormed puts one U+FFFD in place of each lone surrogate: as bytes, an agent would take
+// it for three.
+func wellFormed(text string) string {
+	if utf8.ValidString(text) {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		if r == utf8.RuneError && n == 1 && text[i] == 0xed && len(text)-i >= 3 {
+			n = 3 // the other two continue it
+		}
+		b.WriteRune(r)
+		i += n
+	}
+	return b.String()
+}
+
 // Title returns the payload of a rename; an *InvalidCommandError when it is none.
-func (c Command) Title() (string, error) { return c.only(Rename, "title", maxTitle) }
+func (c Command) Title() (string, error) {
+	title, err := c.only(Rename, "title", maxTitle)
+	return wellFormed(title), err
+}
 
 // Mode returns the payload of a set-mode; an *InvalidCommandError when it is none.
 func (c Command) Mode() (string, error) { return c.only(SetMode, "mode", maxMode) }

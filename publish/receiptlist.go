@@ -102,7 +102,8 @@ func (t *Target) writeList(ctx context.Context, rows []ReceiptRow) error {
 	}
 }
 
-// listed returns the rows with others put at their end, and whether that changes any.
+// listed returns the rows with others put at their end, without the oldest where they are
+// too many, and whether that changes any.
 func listed(rows, others []ReceiptRow) (next []ReceiptRow, changed bool) {
 	next = slices.Clone(rows)
 	for _, row := range others {
@@ -113,9 +114,15 @@ func listed(rows, others []ReceiptRow) (next []ReceiptRow, changed bool) {
 		if i >= 0 {
 			next = slices.Delete(next, i, i+1)
 		}
-		next, changed = append(next, row), true
+		next = append(next, row)
 	}
-	return next[max(0, len(next)-document.MaxReceiptRows):], changed
+	// An installation that takes over brings old ones in: they do not push newer ones off.
+	for byTime := func(a, b ReceiptRow) int { return cmp.Compare(a.UpdatedAt, b.UpdatedAt) }; len(next) > document.MaxReceiptRows; {
+		oldest := slices.MinFunc(next, byTime)
+		i := slices.IndexFunc(next, func(r ReceiptRow) bool { return r.CommandID == oldest.CommandID })
+		next = slices.Delete(next, i, i+1)
+	}
+	return next, !slices.EqualFunc(next, rows, ReceiptRow.Equal)
 }
 
 // replaceable reports that a status may give way to another: nothing follows a settled

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"agentsync/fixtures/fakedriver"
 	"agentsync/ledger"
@@ -256,5 +257,23 @@ func TestAListThatCannotBeReadIsAnErrorAndNotDamage(t *testing.T) {
 	}
 	if _, err := d.one.RepairReceipts(t.Context()); !errors.Is(err, broken) {
 		t.Errorf("repaired over it: %v", err)
+	}
+}
+
+func TestOldReceiptsOfATakeOverPushNoNewerOnesOff(t *testing.T) {
+	row := func(id string, at time.Time) ReceiptRow {
+		return ReceiptRow{CommandID: own(id), SourceID: "codex", NativeSessionID: "1", Status: ledger.Succeeded, UpdatedAt: stamp(at)}
+	}
+	newer := []ReceiptRow{row("new", noon)}
+	var old []ReceiptRow
+	for i := range document.MaxReceiptRows + 50 {
+		old = append(old, row(fmt.Sprint(i), noon.Add(time.Duration(i-1000)*time.Minute)))
+	}
+	rows, changed := listed(newer, old)
+	if !changed || len(rows) != document.MaxReceiptRows || !slices.ContainsFunc(rows, func(r ReceiptRow) bool { return r.CommandID == own("new") }) {
+		t.Errorf("%d rows, the newer one is not among them", len(rows))
+	}
+	if _, again := listed(rows, old[:50]); again {
+		t.Error("receipts older than the whole list change it")
 	}
 }

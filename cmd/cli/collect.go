@@ -440,7 +440,7 @@ var problemHints = map[string]string{
 	collect.CodeInventory:  "nothing of this source is marked deleted until it can be listed whole",
 	collect.CodeChanged:    "the agent was writing; the next pass reads it again",
 	collect.CodeVanished:   "the agent removed it meanwhile; what was published of it is kept",
-	collect.CodeCeiling:    "split the source: give parts of it as sources of their own with roots",
+	collect.CodeCeiling:    "split the source: give parts of it as sources of their own with roots; with the driver acp, let its agent remove old sessions",
 	"source-unavailable":   "agentsync doctor",
 }
 

@@ -110,6 +110,7 @@ func (d *desk) lookInto(ctx context.Context, ids []ledger.CommandID) error {
 			return err
 		}
 	}
+	d.shown(found)
 	d.tell()
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -125,6 +126,15 @@ func (d *desk) lookInto(ctx context.Context, ids []ledger.CommandID) error {
 		return err
 	}
 	return d.v.out.partial()
+}
+
+// shown takes the receipts that were shown as findings from what is still to be told.
+func (b *board) shown(found []worker.Finding) {
+	b.put(func() {
+		b.receipts = slices.DeleteFunc(b.receipts, func(r ledger.Receipt) bool {
+			return slices.ContainsFunc(found, func(f worker.Finding) bool { return f.Err == nil && f.Receipt.CommandID == r.CommandID })
+		})
+	})
 }
 
 func (d *desk) showFinding(f worker.Finding) error {
