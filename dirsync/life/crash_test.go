@@ -255,3 +255,27 @@ func TestAPlanWhoseBaseIsAnotherOneIsRejected(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// Nothing names what was sent before the head was put: by the time that the plan is gone
+// on with, a prune may have taken it.
+func TestWhatAPruneTookIsSentAgain(t *testing.T) {
+	s := mem.New()
+	e := newEnd(t, s, "here").bind(dirsync.Both)
+	e.write("a", "one")
+	id := e.preview(dirsync.Accepts{}).ID
+	s.Inject(mem.Fault{Op: mem.Commit, Prefix: "heads/", Before: errors.New("timed out"), Times: 1})
+	if _, err := e.open().Apply(ctx, id); err == nil {
+		t.Fatal("no error")
+	}
+	r, err := dataset.Prune(ctx, e.Datasets, dataset.PruneOptions{Keep: 1, Apply: true, Now: e.now})
+	must(t, err)
+	if len(r.Removed) != 2 {
+		t.Fatalf("%+v", r)
+	}
+	if a := e.apply(id); a.Phase != life.Complete || a.Head != 1 {
+		t.Errorf("%+v", a.State)
+	}
+	if r, err := dataset.Check(ctx, e.Datasets, true, nil); err != nil || len(r.Problems) > 0 || r.Heads != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

@@ -40,10 +40,11 @@ func (x *execution) upload(ctx context.Context) error {
 	if errors.Is(err, dataset.ErrMoved) {
 		return x.reject(ctx)
 	}
-	if err == nil && x.state.Manifest == "" {
-		err = x.send(ctx, base)
-	}
 	if err != nil {
+		return err
+	}
+	// What an earlier run sent is named by no head: a prune may have taken it since.
+	if err := x.send(ctx, base); err != nil {
 		return err
 	}
 	return x.publish(ctx, base)
@@ -77,7 +78,7 @@ func (x *execution) ask(ctx context.Context) error {
 	case err != nil:
 		return err
 	case h != nil:
-		x.state.Upload, x.state.Head = Committed, h.Generation
+		x.state.Upload, x.state.Head, x.state.Manifest = Committed, h.Generation, h.Manifest.String()
 	case taken:
 		x.state.Upload = NotCommitted
 	}
