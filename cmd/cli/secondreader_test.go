@@ -22,7 +22,7 @@ import (
 // writes, each message, each digest and each signature.
 func TestASecondReaderReadsTheStore(t *testing.T) {
 	agents := filepath.Join(t.TempDir(), "agents")
-	if _, _, err := tree.Write(agents, tree.Options{Bytes: 2 << 20, Seed: 11, Grow: true, Rewrites: true, Files: 60}); err != nil {
+	if _, _, err := tree.Write(agents, tree.Options{Bytes: 1 << 20, Seed: 11, Grow: true, Rewrites: true, Files: 40}); err != nil {
 		t.Fatal(err)
 	}
 	cases := append(odd.All(), odd.Unmet()...)
@@ -33,7 +33,7 @@ func TestASecondReaderReadsTheStore(t *testing.T) {
 	}
 	s := newStation(t, agents)
 	s.write("claude/projects/-home-dev-long/"+sessionName(900), longSession())
-	for k := range 14 { // eight small packs are merged
+	for k := range 13 { // eight small packs are merged
 		if k > 0 && k <= 3 {
 			if _, _, err := tree.WriteStep(agents, k); err != nil {
 				t.Fatal(err)
