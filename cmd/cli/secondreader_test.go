@@ -18,7 +18,7 @@ import (
 )
 
 // TestASecondReaderReadsTheStore publishes all that a store can hold, and reads it with a
-// reader that was written from the documented formats alone: each byte that a restore
+// reader that shares no code with the program: each byte that a restore
 // writes, each message, each digest and each signature.
 func TestASecondReaderReadsTheStore(t *testing.T) {
 	agents := filepath.Join(t.TempDir(), "agents")
