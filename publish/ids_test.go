@@ -191,3 +191,30 @@ func TestNoIdMovesBetweenFilesThatStay(t *testing.T) {
 		}
 	}
 }
+
+// TestAnIdWaitsForAFileThatCannotBeListed hides the bearer of an id behind a folder that
+// cannot be listed, while a copy of it comes.
+func TestAnIdWaitsForAFileThatCannotBeListed(t *testing.T) {
+	for _, kind := range []string{"claude", "codex"} {
+		t.Run(kind, func(t *testing.T) {
+			s := newTwins(t, kind)
+			s.write(1, s.records(5), 10)
+			s.publish()
+			bearer := s.at(1)[0].Key
+			folder := filepath.Dir(s.files[1])
+			must(t, os.Rename(folder, folder+".away"))
+			must(t, os.Symlink(folder+".nothing", folder)) // a mount that is not there
+			s.write(2, s.records(3), 20)
+			s.publish()
+			must(t, os.Remove(folder))
+			must(t, os.Rename(folder+".away", folder))
+			s.publish()
+			if row := s.at(1); len(row) != 1 || row[0].Key != bearer || s.stored(bearer) != s.records(5) || len(row[0].Copies) > 0 {
+				t.Errorf("the bearer is %+v", row)
+			}
+			if row := s.at(2); len(row) != 1 || row[0].Key == bearer || s.stored(row[0].Key) != s.records(3) {
+				t.Errorf("the copy is %+v", row)
+			}
+		})
+	}
+}

@@ -40,7 +40,7 @@ func newCatalog(roots []root, result scanResult, seen []presence, published coll
 		total += len(folder)
 	}
 	c.sessions = make([]session, 0, total)
-	families := nameFamilies(roots, result.folders, total, published)
+	families := nameFamilies(roots, result.folders, total, naming{published, len(result.aside) > 0 || collect.Obscured(result.problems, result.notes)})
 	for _, folder := range result.folders {
 		name := folderID(roots, folder[0])
 		for _, f := range folder {
@@ -117,6 +117,16 @@ func (n familyNames) of(f found) copyName {
 	return copyName{f.family, f.family}
 }
 
+// naming is what decides on ids beside the files themselves.
+type naming struct {
+	published collect.Ids
+	troubled  bool // part of the source could not be listed
+}
+
+// withheld reports a UUID that no new file may bear: the one that does may be where nothing
+// could be listed.
+func (n naming) withheld(family string) bool { return n.troubled && n.published.Given(family) }
+
 // transcriptAt is where a session's own transcript lies.
 func transcriptAt(roots []root, f *found) (dir, path string) {
 	return roots[f.root].placement(), "projects/" + f.key + "/" + f.path
@@ -124,7 +134,7 @@ func transcriptAt(roots []root, f *found) (dir, path string) {
 
 // nameFamilies decides which copy of a repeated UUID bears it alone. A UUID with one copy
 // counts as repeated when that copy was published under another id.
-func nameFamilies(roots []root, folders [][]found, total int, published collect.Ids) familyNames {
+func nameFamilies(roots []root, folders [][]found, total int, by naming) familyNames {
 	first := make(map[string]copyOf, total)
 	repeated := map[string]map[copyOf]*found{}
 	note := func(f *found) {
@@ -144,8 +154,8 @@ func nameFamilies(roots []root, folders [][]found, total int, published collect.
 		} else if known != here && repeated[f.family] == nil {
 			repeated[f.family] = map[copyOf]*found{}
 		}
-		if f.kind == mainSession && !published.None() {
-			if id := published.Of(transcriptAt(roots, f)); id != "" && id != f.family && repeated[f.family] == nil {
+		if f.kind == mainSession && !by.published.None() && repeated[f.family] == nil {
+			if id := by.published.Of(transcriptAt(roots, f)); id != "" && id != f.family || id == "" && by.withheld(f.family) {
 				repeated[f.family] = map[copyOf]*found{}
 			}
 		}
@@ -160,7 +170,7 @@ func nameFamilies(roots []root, folders [][]found, total int, published collect.
 	}
 	names := familyNames{}
 	for family, copies := range repeated {
-		names[family] = nameCopies(roots, family, copies, published)
+		names[family] = nameCopies(roots, family, copies, by)
 	}
 	return names
 }
@@ -180,7 +190,7 @@ func each(folders [][]found) iter.Seq[*found] {
 // nameCopies leaves each copy the id that it was published under. Where no copy bears the
 // bare UUID then, the one with a transcript that is newest does, the first in order among
 // equals.
-func nameCopies(roots []root, family string, copies map[copyOf]*found, published collect.Ids) map[copyOf]copyName {
+func nameCopies(roots []root, family string, copies map[copyOf]*found, by naming) map[copyOf]copyName {
 	order := make([]*found, 0, len(copies))
 	for _, f := range copies {
 		order = append(order, f)
@@ -198,10 +208,11 @@ func nameCopies(roots []root, family string, copies map[copyOf]*found, published
 		if f.kind != mainSession {
 			continue
 		}
-		if id := published.Of(transcriptAt(roots, f)); id != "" && !taken[id] && strings.HasSuffix("/"+id, "/"+family) {
+		if id := by.published.Of(transcriptAt(roots, f)); id != "" && !taken[id] && strings.HasSuffix("/"+id, "/"+family) {
 			names[copyOf{f.root, f.key}], taken[id] = copyName{id, id}, true
 		}
 	}
+	taken[family] = taken[family] || by.withheld(family)
 	for _, f := range order {
 		here := copyOf{f.root, f.key}
 		if _, known := names[here]; known {

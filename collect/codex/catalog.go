@@ -49,6 +49,7 @@ func newCatalog(homes []home, seen found, titles []names, published collect.Ids)
 			}
 		}
 	}
+	obscured := collect.Obscured(seen.problems, seen.notes)
 	for i := range c.files {
 		f := &c.files[i]
 		if f.id != "" {
@@ -64,7 +65,8 @@ func newCatalog(homes []home, seen found, titles []names, published collect.Ids)
 			bare = place
 		}
 		f.id = bare
-		if _, taken := c.byID[f.id]; taken {
+		// While something could not be listed, the file that has the id may be there.
+		if _, taken := c.byID[f.id]; taken || obscured && published.Given(bare) {
 			f.id = bare + "@" + strings.TrimSuffix(place, rolloutSuffix)
 		}
 		for n := 2; ; n++ { // two odd names can still be spelled alike
