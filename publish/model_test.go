@@ -210,6 +210,12 @@ func (m *model) kill(one *machine) {
 		m.disk.Crash()
 	} else {
 		m.disk.Kill()
+		// What a killed pass had not synced, systems write back within seconds. That power
+		// is lost before that, and then once more before another pass, takes a generation
+		// away that was read; its sources still have what it held.
+		if err := m.disk.SyncAll("/store"); err != nil {
+			m.fail("write back: %v", err)
+		}
 	}
 	if err != nil && !stopped {
 		m.fail("before it was stopped: %v", err)

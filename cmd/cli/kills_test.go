@@ -102,7 +102,7 @@ func newMachine(t *testing.T, seed uint64) *machine {
 		m.run([]int{0}, "dirsync", "bind", m.path(side), "notes", "--id", side, "--direction", "both")
 	}
 	m.run([]int{0}, "publish")
-	m.run([]int{0}, "command", "send", "start", "claude", "prompt number 0 ends", "--cwd", m.path("here"), "--session-id", started)
+	m.run([]int{0}, "command", "send", "start", "claude", "prompt number 0 ends", "--cwd", m.path("here"), "--session-id", started, "--force")
 	m.sent = []string{"prompt number 0 ends"}
 	m.run([]int{0}, "drain")
 	return m
