@@ -100,3 +100,24 @@ type Capabilities struct {
 	ModesUnknown bool        // no session was asked for its modes: those that are published count
 	Options      value.Value // a record of option descriptions by option id; the zero Value for none
 }
+
+// startedAs is the key under which a source remembers the id that a caller chose for a
+// start, where the agent gave its session another one.
+const startedAs = "startedAs"
+
+// RememberStart keeps which start a session came from. Without a memory it is forgotten.
+func RememberStart(ctx context.Context, m Memory, sourceID, nativeSessionID, asked string) error {
+	if m == nil || asked == nativeSessionID {
+		return nil
+	}
+	return m.Remember(ctx, sourceID, nativeSessionID, startedAs, asked)
+}
+
+// StartOf is the id that RememberStart kept for a session, "" for none.
+func StartOf(m Memory, sourceID, nativeSessionID string) string {
+	if m == nil {
+		return ""
+	}
+	asked, _ := m.Recall(sourceID, nativeSessionID, startedAs)
+	return asked
+}

@@ -446,7 +446,13 @@ func TestOrder(t *testing.T) {
 				}
 			}
 		})
-		b.publish()
+		r := b.publish()
+		for _, s := range r.Sessions { // what is reported is what the index holds
+			row := b.row(s.Key)
+			if s.Status != SessionFailed && (row.ManifestHash.String() != s.ManifestHash || row.ContentHash.String() != s.SnapshotHash) {
+				t.Errorf("%s is reported with other hashes than it has", s.Key)
+			}
+		}
 		b.sound()
 		return b
 	}

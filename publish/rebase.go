@@ -34,6 +34,7 @@ func (w *work) rebase(changed []rowChange) ([]rowChange, error) {
 			return nil, err
 		}
 		if newer(theirs, c.row) {
+			w.overtook(theirs)
 			w.claims.put(rowClaim(theirs, nil))
 			continue
 		}
@@ -92,4 +93,16 @@ func (w *work) relink(c rowChange, theirs *document.Row) error {
 		}
 	}
 	return nil
+}
+
+// overtook makes the report say of a session what the index holds of it: a newer pass put
+// that meanwhile.
+func (w *work) overtook(theirs *document.Row) {
+	for i := range w.results {
+		if s := &w.results[i].session; s.Key == theirs.Key && !w.results[i].failed {
+			s.Status = SessionUnchanged
+			s.SnapshotHash, s.ManifestHash = theirs.ContentHash.String(), theirs.ManifestHash.String()
+			s.Events, s.Messages, s.Size, s.Damaged = theirs.Events, theirs.Messages, theirs.Size, theirs.Damaged
+		}
+	}
 }

@@ -217,6 +217,7 @@ func (d *Driver) summary(r row) collect.Summary {
 		text := at.UTC().Format(isoMillis)
 		s.UpdatedAt = &text
 	}
+	s.StartedAs = collect.StartOf(d.env.Memory, d.id, r.native)
 	if d.runs(r.native) {
 		active := true
 		s.Active = &active

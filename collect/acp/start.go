@@ -36,6 +36,8 @@ func (d *Driver) StartSession(ctx context.Context, nativeSessionID string, in co
 	}
 	defer r.release()
 	d.also(t, r.native)
+	// What is not remembered costs the pairing in the index, and no start.
+	_ = collect.RememberStart(ctx, d.env.Memory, d.id, r.native, nativeSessionID)
 	return d.first(ctx, r, t, beginning{in, nativeSessionID, cwd}, m), nil
 }
 

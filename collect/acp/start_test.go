@@ -28,6 +28,9 @@ func TestAStartMakesASessionWhoseIDTheAgentChose(t *testing.T) {
 	if o.Session != "ses_0001" || o.Untouched || m.ready != 1 || m.active != 1 {
 		t.Errorf("outcome %+v", o)
 	}
+	if sum, err := s.Summarize(t.Context(), "ses_0001"); err != nil || sum.StartedAs != "asked-for" {
+		t.Errorf("its summary says that it was started as %q, %v", sum.StartedAs, err)
+	}
 	if sent := s.received(methodSetMode); len(sent) != 1 || s.wanted.of("ses_0001").Mode != "act" {
 		t.Errorf("modes set: %q", sent)
 	}

@@ -152,6 +152,8 @@ func (d *Driver) StartSession(ctx context.Context, nativeSessionID string, in co
 func (d *Driver) startTurn(ctx context.Context, t *delivery, asked, title string) collect.Outcome {
 	if t.thread != asked {
 		d.live.runs.admit(t.thread, t.run)
+		// What is not remembered costs the pairing in the index, and no start.
+		_ = collect.RememberStart(ctx, d.env.Memory, d.source.ID, t.thread, asked)
 	}
 	named := true
 	if title != "" {

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"context"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -85,6 +86,8 @@ func TestAThreadOfAnotherRootIsNotTheAgents(t *testing.T) {
 func TestAStartWhoseTurnIsNotProvenNamesItsThread(t *testing.T) {
 	t.Parallel()
 	d := fakeDriver(t, fakeConfig(t, "exit-after-answer"))
+	kept := notebook{}
+	d.env.Memory = kept
 	in := starting("Begin.")
 	in.Title = "A title"
 	o, err := d.StartSession(t.Context(), "asked", in, newMilestones())
@@ -95,6 +98,26 @@ func TestAStartWhoseTurnIsNotProvenNamesItsThread(t *testing.T) {
 	if !isUUID(o.Session) || o.ProviderOperationID == "" || !o.Result.Path("titled").IsTrue() {
 		t.Errorf("outcome %+v", o)
 	}
+	// The index can pair the thread with the start, in this pass and in later ones.
+	if got := collect.StartOf(kept, d.source.ID, o.Session); got != "asked" {
+		t.Errorf("the thread's start is %q", got)
+	}
+	if s := d.summary(&catalog{names: make([]names, 1)}, file{id: o.Session}, head{}, ""); s.StartedAs != "asked" {
+		t.Errorf("its summary says %q", s.StartedAs)
+	}
+}
+
+// notebook is a memory of what a source must not forget.
+type notebook map[[3]string]string
+
+func (n notebook) Recall(source, session, key string) (string, bool) {
+	text, ok := n[[3]string{source, session, key}]
+	return text, ok
+}
+
+func (n notebook) Remember(_ context.Context, source, session, key, text string) error {
+	n[[3]string{source, session, key}] = text
+	return nil
 }
 
 func TestFullAccessIsAskedForAndTakenBack(t *testing.T) {

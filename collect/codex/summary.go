@@ -43,6 +43,7 @@ func (d *Driver) summary(c *catalog, f file, h head, updatedAt string) collect.S
 		working := true
 		s.Active = &working
 	}
+	s.StartedAs = collect.StartOf(d.env.Memory, d.source.ID, f.id)
 	s.Raw, s.Placement = d.raw(f, h, name, preview), d.place(f)
 	return s
 }
