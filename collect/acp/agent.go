@@ -131,7 +131,8 @@ func (a *agent) wait(ctx context.Context, method string, params any) (json.RawMe
 // last words.
 func (a *agent) explain(err error) error {
 	var told *endedError
-	if !errors.Is(err, stdio.ErrClosed) || errors.As(err, &told) {
+	left := errors.Is(err, stdio.ErrClosed) || errors.Is(err, stdio.ErrNotSent)
+	if !left || errors.As(err, &told) {
 		return err
 	}
 	if ending := a.process.Ending(); ending != "" {
