@@ -65,6 +65,9 @@ func newLiveCodex(t *testing.T) *liveMachine {
 func newLiveClaude(t *testing.T) *liveMachine {
 	return newLiveMachine(t, realagents.Claude, func(m *liveMachine, program string) string {
 		folder := filepath.Join(m.home, ".claude")
+		if err := os.MkdirAll(folder, 0o700); err != nil { // one that is configured and missing is told
+			m.Fatal(err)
+		}
 		return fmt.Sprintf("  - {id: agent, driver: claude-agent-sdk, command: [%q], configDir: %q, env: %s}\n",
 			program, folder, yamlEnv(realagents.ClaudeEnv(m.model, folder)))
 	})
