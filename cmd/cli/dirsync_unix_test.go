@@ -3,19 +3,15 @@
 package cli
 
 import (
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
+	"agentsync/fixtures/plainuser"
 	"agentsync/hashgraph/digest"
 	"agentsync/publish/store"
 )
-
-const nobody65534 = 65534 // an id that owns nothing
 
 // unprivileged lets the program run as a user whom file modes bind, whoever runs the test.
 func (b *bench) unprivileged() {
@@ -23,24 +19,8 @@ func (b *bench) unprivileged() {
 	if os.Geteuid() != 0 {
 		return
 	}
-	own := filepath.Join(b.dir, "agentsync")
-	from, err := os.Open(b.exe)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	to, err := os.OpenFile(own, os.O_CREATE|os.O_WRONLY, 0o755)
-	if err == nil {
-		_, err = io.Copy(to, from)
-	}
-	for _, err := range []error{err, from.Close(), to.Close(), os.Chmod(filepath.Dir(b.dir), 0o755), os.Chmod(b.dir, 0o755)} {
-		if err != nil {
-			b.t.Fatal(err)
-		}
-	}
-	b.exe = own
-	b.configureExec = func(cmd *exec.Cmd) {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody65534, Gid: nobody65534}}
-	}
+	b.exe = plainuser.Copy(b.t, b.exe, b.dir)
+	b.configureExec = plainuser.Become
 	b.own(b.dir)
 }
 
@@ -54,7 +34,7 @@ func (b *bench) own(folder string) {
 		if err != nil {
 			return err
 		}
-		return os.Lchown(path, nobody65534, nobody65534)
+		return os.Lchown(path, plainuser.ID, plainuser.ID)
 	})
 	if err != nil {
 		b.t.Fatal(err)

@@ -185,6 +185,7 @@ func TestASessionIsReadWhileAPromptRunsInIt(t *testing.T) {
 	s.begin()
 	var h replayed
 	m := &milestones{onActive: func() {
+		s.wantSaved("one", secret) // it is sent; the agent has yet to take it
 		h = mustRead(t, s.Driver, "one")
 		if list, _ := inventory(t, s.Driver); list[0].Summary.Active == nil || !*list[0].Summary.Active {
 			t.Error("it is not listed as active")

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -100,6 +101,20 @@ func (s *stage) write(session map[string]any) {
 	}
 	if err := os.WriteFile(filepath.Join(s.home, session["sessionId"].(string)+".session.json"), text, 0o600); err != nil {
 		s.t.Fatal(err)
+	}
+}
+
+// wantSaved waits until the agent has saved a text in a session.
+func (s *stage) wantSaved(id, text string) {
+	s.t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		saved, err := os.ReadFile(filepath.Join(s.home, id+".session.json"))
+		if err == nil && bytes.Contains(saved, []byte(text)) {
+			return
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("%s is not saved in %s: %v", text, id, err)
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"agentsync/collect"
+	"agentsync/fixtures/plainuser"
 )
 
 func TestEveryFileIsPartOfSomeSession(t *testing.T) {
@@ -224,8 +225,8 @@ func TestAbsentIsNotUnreadable(t *testing.T) {
 }
 
 func TestAnUnreadableFolderIsAProblemAndTheRestIsListed(t *testing.T) {
-	if os.Getuid() <= 0 {
-		t.Skip("permissions do not bind this user")
+	if plainuser.Runs(t) {
+		return
 	}
 	c := newConfig(t)
 	c.put("-p/"+u(1)+".jsonl", talk("hi"))

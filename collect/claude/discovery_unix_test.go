@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"agentsync/collect"
+	"agentsync/fixtures/plainuser"
 )
 
 func TestOddFilesAreSkippedWithANoteEach(t *testing.T) {
@@ -40,15 +40,15 @@ func TestOddFilesAreSkippedWithANoteEach(t *testing.T) {
 }
 
 func TestListingOpensNoTranscript(t *testing.T) {
-	if os.Getuid() <= 0 {
-		t.Skip("permissions do not bind this user")
+	if plainuser.Runs(t) {
+		return
 	}
 	c := newConfig(t)
 	c.put("-p/"+u(1)+".jsonl", talk("hi"))
 	if err := os.Chmod(c.path("-p/"+u(1)+".jsonl"), 0); err != nil {
 		t.Fatal(err)
 	}
-	page := inventory(t, newDriver(t, collect.SourceConfig{ConfigDir: c.dir}))
+	page := inventory(t, c.driver())
 	if len(page.Sessions) != 1 || len(page.Problems) != 0 {
 		t.Errorf("%+v", page)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"agentsync/collect"
 	"agentsync/collect/value"
+	"agentsync/fixtures/plainuser"
 )
 
 func TestARecordedTreeIsReadByteForByte(t *testing.T) {
@@ -203,8 +204,8 @@ func TestSideFilesAreKeptPieceByPiece(t *testing.T) {
 }
 
 func TestAnUnreadableFileIsNamed(t *testing.T) {
-	if os.Getuid() <= 0 {
-		t.Skip("permissions do not bind this user")
+	if plainuser.Runs(t) {
+		return
 	}
 	c := newConfig(t)
 	for _, name := range []string{"-p/" + u(1) + ".jsonl", "-p/" + u(2) + ".jsonl", "-p/" + u(1) + "/a.txt", "-p/" + u(1) + "/b.txt"} {
